@@ -115,10 +115,10 @@ def with_pictures(folder: Path) -> None:
 
 def _import_all(scratch: Path) -> None:
     """Bring in whatever an evaluation needs, so that the processes made of this one need not."""
-    import agrotools.runner.auxiliary_model
+    import agrotools.runner.judging
     from agrotools.models import openai_compatible
 
-    assert agrotools.runner.auxiliary_model
+    assert agrotools.runner.judging
     assert openai_compatible
     Command(scratch / "warm", ["eval", str(scratch / "sums"), "-m", "baseline:prior", "--mode", "no-tool"]).run()
 

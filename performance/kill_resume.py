@@ -263,7 +263,7 @@ async def measured(folder: Path, kills: int, samples: int, seed: int) -> dict[st
     """Run a series of kills in an empty folder; what came of it, as data."""
     started = time.monotonic()
     write_sums(folder / "benchmark", samples)
-    follower = ReferenceFollower.of_folder(folder / "benchmark", "good")
+    follower = ReferenceFollower.of_folder(folder / "benchmark")
     async with serve(follower, latency_s=LATENCY_S) as endpoint:
         killing = Killing(folder, endpoint, samples, seed)
         await killing.series(kills)

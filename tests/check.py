@@ -2,17 +2,15 @@
 
 python tests/check.py [--coverage] [--update-snapshots] [pytest arguments]
 
---coverage           print the share of executed lines by package, and write the functions that nothing executes
+--coverage           print the share of executed lines by file, the least executed ones first
 --update-snapshots   write tests/cli/snapshots anew instead of comparing with it
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -65,32 +63,11 @@ def main() -> int:
     started = time.monotonic()
     tests = subprocess.run(command, cwd=ROOT, check=False).returncode
     print(f"== tests: {time.monotonic() - started:.0f} s", flush=True)
-    if coverage:
-        print_coverage()
+    for step in (["combine", "-q"], ["report", "--sort=cover", "--skip-covered"]) if coverage else ():
+        subprocess.run([*PYTHON, "coverage", *step], cwd=ROOT, check=True)
     failed = [check.name for check in beside if not check.finish()] + ["tests"] * (tests != 0)
     print(f"failed: {', '.join(failed)}" if failed else "everything passed", flush=True)
     return bool(failed)
-
-
-def print_coverage() -> None:
-    """Print the share of executed lines by package; write the functions without one to ``coverage.txt``."""
-    for step in (["combine", "-q"], ["json", "-q", "-o", "coverage.json"]):
-        subprocess.run([*PYTHON, "coverage", *step], cwd=ROOT, check=True)
-    files = json.loads((ROOT / "coverage.json").read_text())["files"]
-    executed, lines = Counter[str](), Counter[str]()
-    idle: list[str] = []
-    for path, report in sorted(files.items()):
-        package = "/".join(Path(path).parts[2:3])
-        executed[package] += report["summary"]["covered_lines"]
-        lines[package] += report["summary"]["num_statements"]
-        for name, function in report["functions"].items():
-            if name and function["summary"]["num_statements"] and not function["summary"]["covered_lines"]:
-                idle.append(f"{path}: {name}")
-    print(f"{'package':20} {'lines':>7} {'executed':>9}")
-    for package in sorted(lines, key=lambda name: executed[name] / max(1, lines[name])):
-        print(f"{package:20} {lines[package]:7} {executed[package] / max(1, lines[package]):9.1%}")
-    (ROOT / "coverage.txt").write_text("".join(f"{each}\n" for each in idle))
-    print(f"{len(idle)} functions that nothing executes: coverage.txt", flush=True)
 
 
 if __name__ == "__main__":

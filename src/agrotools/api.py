@@ -123,7 +123,7 @@ class Sample:
 
     def _print(self, file: io.StringIO | None) -> None:
         from agrotools.report.explain import explain
-        from agrotools.report.layout import print_parts
+        from agrotools.report.terminal import print_parts
 
         for record in self.records:
             print_parts(explain(record, self.run.score_record(record), self.run.judgements.of(record)), file)
@@ -423,7 +423,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path, *, allow_missing: b
         UsageError: a run is not a shard, shards of different runs, or shards are missing or not finished.
         RunStoreError: a run cannot be read, a line of its records is damaged, or ``out`` cannot be written.
     """
-    from agrotools.runner.merge import merge_runs
+    from agrotools.runner.shards import merge_runs
 
     each_run = [runs] if isinstance(runs, str) else runs
     folders = [each.path if isinstance(each, Run) else Path(each) for each in each_run]

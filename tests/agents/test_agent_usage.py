@@ -10,7 +10,7 @@ import pytest
 
 import agrotools as at
 from agrotools.core import BudgetReached, UsageError
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.models.prices import price_by_name
 from agrotools.report.parts import counts_table
 from support.agent_server import agent_serving
@@ -140,7 +140,7 @@ def test_reports_over_every_route_are_the_same(folder: Path, tmp_path: Path, cod
 
 def test_tables_and_rows_show_what_an_agent_used(folder: Path, tmp_path: Path, code: Path):
     run = evaluated(folder, "python:my_agent:solve", tmp_path / "run", price="1/10")
-    text = rendered(counts_table([at.score(run).summary]), 160)
+    text = rendered([counts_table([at.score(run).summary])], 160)
     assert "3.0k" in text
     assert "300" in text
     assert "cost of the agent, by its reports: 0.0180 USD, 0.0060 USD per record" in text
@@ -154,7 +154,7 @@ def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp
     summary = at.score(run).summary
     spent = summary.modes["end-to-end"].counts.spent
     assert not {"input_tokens", "output_tokens", "cost_usd"} & set(spent)
-    assert "the agent did not report its tokens" in rendered(counts_table([summary]), 160)
+    assert "the agent did not report its tokens" in rendered([counts_table([summary])], 160)
     row = next(iter(run.rows()))
     assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (None, None, None)
     assert "cannot limit an agent that reports nothing" in said.getvalue()

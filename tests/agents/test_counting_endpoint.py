@@ -17,7 +17,7 @@ from agrotools.agents.counting_endpoint import CountingEndpoint
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import BudgetReached, EndpointRefusal, UsageError
 from agrotools.models import Endpoint
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.runner.prompts import StoredPrompts
 from support.benchmark_folders import number_sample, write_folder
 from support.openai_server import Body, error, serving

@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 import agrotools as at
-from agrotools.agents.process_agents import TemporaryFolders
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.report.html import build_report
 from agrotools.sandbox.agents import agent_command, is_available
@@ -334,52 +333,6 @@ def test_python_may_be_a_script_and_a_program_that_lacks_files_says_what_is_hidd
     assert trajectory.answer == "mean_yield: 2"
     with pytest.raises(at.InvalidRunError, match="name other files and folders that it needs with --agent-path"):
         evaluated(folder, "mcp:other program.py", tmp_path / "other", limit=1)
-
-
-BURST = """
-import json, os, threading, urllib.request
-
-def post(method, params, number, session=None):
-    head = {"Authorization": "Bearer " + os.environ["AGROTOOLS_MCP_TOKEN"], "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream"} | ({"mcp-session-id": session} if session else {})
-    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
-    reply = urllib.request.urlopen(urllib.request.Request(os.environ["AGROTOOLS_MCP_URL"], body, head), timeout=30)
-    reply.read()
-    return reply.headers.get("mcp-session-id")
-
-hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-session = post("initialize", hello, 1)
-for number in range(2, 60):
-    call = {"name": "calculate", "arguments": {"expression": f"{number} + 1"}}
-    threading.Thread(target=post, args=("tools/call", call, number, session)).start()
-"""
-
-
-def test_calls_that_are_open_when_a_sample_ends_print_nothing(tmp_path, folder, agent_module, capfd):
-    agent_module(BURST, "program")
-    run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
-    assert run.samples()[0].trajectory.termination == "max_steps"
-    assert capfd.readouterr().err == ""
-
-
-def test_files_of_agents_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = (
-        "import os, tempfile, sys; tempfile.tempdir = sys.argv[1]\n"
-        "from agrotools.agents.process_agents import TemporaryFolders\n"
-        "print(TemporaryFolders().add(), flush=True); os._exit(9)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
-    left = Path(ended.stdout.strip())
-    assert left.is_dir()
-    running, other = TemporaryFolders(), TemporaryFolders()
-    kept = running.add()
-    assert not left.exists()
-    other.add()
-    assert kept.is_dir()
-    running.remove()
-    other.remove()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_path: Path, folder: Path):

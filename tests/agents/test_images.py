@@ -53,6 +53,29 @@ def test_a_small_image_keeps_its_size_and_every_fact_stands_in_its_line(tmp_path
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"mode": "L"}, {"restart_marker_blocks": 2}], ids=str)
+def test_a_small_jpeg_is_shown_as_it_is_without_what_the_file_says_beside_it(tmp_path: Path, options) -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "SECRET description"
+    noise = np.random.default_rng(7).integers(0, 255, (40, 60, 3), dtype=np.uint8)
+    more = {"exif": exif, "comment": b"SECRET comment", "icc_profile": b"SECRET profile", "xmp": b"SECRET xmp"}
+    path = tmp_path / "a.jpg"
+    Image.fromarray(noise).convert(options.pop("mode", "RGB")).save(path, "JPEG", quality=95, **options, **more)
+    thumbnail = b"JFXX\0\x10SECRET thumbnail"
+    whole = path.read_bytes()
+    whole = whole[:2] + b"\xff\xe0" + (len(thumbnail) + 2).to_bytes(2) + thumbnail + whole[2:]
+    for data in (whole, whole + b"SECRET trailer"):
+        path.write_bytes(data)
+        _, part = file_parts([file_of(path)])
+        content = base64.b64decode(part.url.partition(",")[2])
+        assert data.count(b"SECRET") >= 5
+        assert b"SECRET" not in content
+        with Image.open(io.BytesIO(content)) as shown, Image.open(path) as stored:
+            assert np.array_equal(np.asarray(shown), np.asarray(stored)) is (data == whole)
+    path.write_bytes(whole[: len(whole) // 2])
+    assert len(file_parts([file_of(path)])) == 1
+
+
 def test_transparent_grey_and_palette_images_are_shown_as_they_look(tmp_path: Path) -> None:
     clear = Image.new("RGBA", (16, 8), (255, 0, 0, 0))
     clear.paste((0, 0, 0, 255), (8, 0, 16, 8))

@@ -27,10 +27,9 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.models import Completion, WireSettings
-from agrotools.models.endpoint import ScriptedModel
+from agrotools.models import WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
+from support.openai_server import Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of
 
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
@@ -296,12 +295,6 @@ async def test_endings_that_are_results_halt_the_sample(sample, tmp_path, respon
     assert [action.termination for action in actions if isinstance(action, Halt)] == [termination] * 3
 
 
-async def test_a_reply_that_never_ends_is_a_timeout(sample: Sample, tmp_path: Path) -> None:
-    model = ScriptedModel(lambda _messages, _tools, _settings: Completion(finish_reason="timeout", detail="late"))
-    trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
-    assert (trajectory.termination, trajectory.reason) == ("timeout", "late")
-
-
 async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sample, tmp_path: Path) -> None:
     assert sample.reference is not None
     view = view_of(sample, tmp_path)
@@ -336,36 +329,29 @@ async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_
     assert calls == again
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@pytest.mark.parametrize("sloppy", [False, True])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_no_behaviour_of_a_model_or_server_breaks_a_mode(tmp_path: Path, protocol: Protocol, behaviour) -> None:
+async def test_no_behaviour_of_a_model_breaks_a_mode(tmp_path: Path, protocol: Protocol, sloppy: bool) -> None:
     base = small_sample(tmp_path)
     samples = [
         base.model_copy(update={"id": f"s{number}", "query": f"How many rows in block {number}?"})
         for number in range(40)
     ]
     endings: set[str] = set()
-    async with serve(ReferenceFollower(samples, tmp_path, behaviour)) as endpoint:
+    async with serve(ReferenceFollower(samples, tmp_path, sloppy=sloppy)) as endpoint:
         policies = {mode: agent(endpoint, mode, protocol) for mode in ("no-tool", "step-by-step", "end-to-end")}
 
         async def run(sample: Sample) -> None:
             assert sample.reference is not None
             view = view_of(sample, tmp_path)
-            try:
-                endings.add((await run_no_tool(policies["no-tool"], view)).termination)
-                endings.add((await run_end_to_end(policies["end-to-end"], view, run_tool, max_steps=8)).termination)
-                actions = await run_step_by_step(policies["step-by-step"], view, sample.reference)
-                assert len(actions) == 3
-                endings.update(action.kind for action in actions)
-            except InfrastructureError:
-                endings.add("infrastructure")
+            endings.add((await run_no_tool(policies["no-tool"], view)).termination)
+            endings.add((await run_end_to_end(policies["end-to-end"], view, run_tool, max_steps=8)).termination)
+            actions = await run_step_by_step(policies["step-by-step"], view, sample.reference)
+            assert len(actions) == 3
+            endings.update(action.kind for action in actions)
 
         await asyncio.gather(*[run(sample) for sample in samples])
         for policy in policies.values():
             await policy.model.close()
-    if behaviour == "good":
-        assert endings == {"answered", "call", "answer"}
-    elif behaviour == "sloppy":
-        assert endings >= {"answered", "call", "answer", "unparseable"}
-    else:
-        assert endings >= {"answered", "call", "answer", "length", "context", "filtered", "halt"}
+    expected = {"answered", "call", "answer"}
+    assert endings >= expected | {"unparseable"} if sloppy else endings == expected

@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, planned_value
+from agrotools.agents import run_no_tool
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.plans import adapted_plan
-from agrotools.agents.baselines.prior import SimilarQuestions, masked
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
@@ -30,9 +26,7 @@ from agrotools.core import (
     Step,
     ToleranceSlot,
     ToolCall,
-    ToolOutcome,
 )
-from agrotools.core.form_item import form_item
 from agrotools.text.answer_form import UNKNOWN, answer_form, guessed_text
 from support.plain_sample import plain_sample
 
@@ -273,171 +267,3 @@ async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark:
                 assert "98765" not in action.model_dump_json()
                 calls += action.kind == "call"
     assert calls >= len(samples)
-
-
-async def test_the_plan_of_every_sample_runs_with_the_real_tools_of_others_data(small_benchmark: Path):
-    samples = load_folder(small_benchmark).samples
-    table = PlanTable(samples)
-    for each in samples:
-        plan = table.plan(each)
-        donor = next(other for other in samples if other.id == plan.donor)
-        assert donor.template != each.template
-        assert donor.cluster != each.cluster
-        names = {file.name for file in each.files}
-        assert all(step.arguments["image"] in names for step in plan.steps if step.tool == MEASURE)
-
-        async def answer(call: ToolCall) -> ToolOutcome:
-            return ToolOutcome(Observation(result={"veg_pct": 10.0, "weed_pct": 2.0, "soil_pct": 90.0, "value": 1.0}))
-
-        trajectory = await run_end_to_end(PlannerPolicy(each, table), view_of(each), answer)
-        assert trajectory.termination == "answered"
-
-
-# Whose plan.
-
-WORDS = ("weeds", "crop", "soil", "cover", "chart")
-
-
-def some_samples(seed: int, count: int) -> list[Sample]:
-    rng = Random(seed)
-    made: list[Sample] = []
-    for number in rng.sample(range(100, 1000), count):
-        query = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 3))) + rng.choice(["", " 7", " 8,5"])
-        files = tuple(rng.choice([image, raster])(k) for k in range(rng.randint(0, 2)))
-        reference = rng.choice([None, doubled(), doubled(), ReferenceTrajectory(steps=doubled().steps[:1])])
-        toolset = rng.choice([TOOLS, TOOLS, (MEASURE,)])
-        made.append(
-            sample(f"s{number}", query, f"t{rng.randrange(3)}", f"c{rng.randrange(4)}", files=files)
-            .model_copy(update={"reference": reference, "toolset": toolset})
-        )  # fmt: skip
-    return made
-
-
-def nearest_of_all(own: Sample, samples: Sequence[Sample]) -> str | None:
-    """The definition, pair by pair."""
-
-    def text_of(each: Sample) -> str:
-        return masked(f"{each.query} {each.answer[0].label}", [file.name for file in each.files])
-
-    texts = list(dict.fromkeys(map(text_of, samples)))
-    cosines = dict(zip(texts, SimilarQuestions(texts).cosines(text_of(own)), strict=True))
-    ranked: list[tuple[float, str]] = []
-    for each in samples:
-        if each.reference is None or each.template == own.template or each.cluster == own.cluster:
-            continue
-        if not set(each.reference.tools) <= set(own.toolset):
-            continue
-        mine, theirs = sorted(f.kind for f in own.files), sorted(f.kind for f in each.files)
-        both = sum(min(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
-        either = sum(max(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
-        cosine = cosines[text_of(each)]
-        ranked.append((float(cosine) + (both / either if either else 1.0), each.id))
-    best = max((similarity for similarity, _ in ranked), default=0.0)
-    return min((name for similarity, name in ranked if similarity >= best - 1e-9), default=None)
-
-
-@given(st.integers(0, 10**6), st.integers(1, 25))
-def test_the_donor_is_the_most_similar_of_another_template_and_cluster_and_the_first_of_equals(seed: int, count: int):
-    samples = some_samples(seed, count)
-    table = PlanTable(samples)
-    for each in samples:
-        plan = table.plan(each)
-        assert (plan.donor if plan else None) == nearest_of_all(each, samples)
-
-
-# Putting a plan to use.
-
-
-def plan_arguments(arguments: dict[str, Any], theirs: Sequence[SampleFile], ours: Sequence[SampleFile]) -> Any:
-    steps = (ReferenceStep(tool=MEASURE, arguments=arguments),)
-    donor = sample("donor", "?", "t1", "c1", files=tuple(theirs), reference=ReferenceTrajectory(steps=steps))
-    return adapted_plan(donor, sample("own", "?", "t0", "c0", files=tuple(ours))).steps[0].arguments
-
-
-def labels(number: int = 1) -> SampleFile:
-    return SampleFile(name=f"labels_{number}.png", path="x.png", kind="mask")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "theirs", "ours", "adapted"),
-    [
-        (
-            {"image": "image_2.jpg", "label_raster": "labels_2.png"},
-            [image(1), labels(1), image(2), labels(2)],
-            [image(7), image(8)],
-            {"image": "image_8.jpg"},
-        ),
-        (
-            {"image": "image_1.jpg", "region": [0, 0, 320, 240], "index": "exg"},
-            [image(width_px=640, height_px=480)],
-            [image(3, width_px=1280, height_px=240)],
-            {"image": "image_3.jpg", "region": [0, 0, 640, 120], "index": "exg"},
-        ),
-        (
-            {"image": "image_1.jpg", "gsd_m": 0.01},
-            [image(gsd_m=0.01)],
-            [image(3, gsd_m=0.25)],
-            {"image": "image_3.jpg", "gsd_m": 0.25},
-        ),
-        ({"image": "image_1.jpg", "gsd_m": 0.01}, [image(gsd_m=0.01)], [image(3)], {"image": "image_3.jpg"}),
-    ],
-)
-def test_a_plan_is_carried_over_to_other_files(arguments: Any, theirs: Any, ours: Any, adapted: Any):
-    assert plan_arguments(arguments, theirs, ours) == adapted
-
-
-def test_names_are_exchanged_inside_of_texts_and_never_twice():
-    series = [{"name": "cover", "x": ["image_1.jpg", "image_2.jpg", "image_1.jpg.bak"], "y": [ref(0, "veg_pct"), 2]}]
-    steps = (ReferenceStep(tool="plot", arguments={"kind": "bar", "series": series, "title": "of image_2.jpg."}),)
-    slot = FileSlot.model_validate(
-        {
-            "name": "more",
-            "label": "more",
-            "value": "image_1.jpg",
-            "choices": ("image_1.jpg", "image_2.jpg"),
-            "from": "'image_1.jpg' if steps[0].observation.veg_pct > 2 else 'image_2.jpg'",
-        }
-    )
-    donor = sample(
-        "donor", "?", "t", "c", files=(image(1), image(2)), reference=ReferenceTrajectory(steps=steps), answer=(slot,)
-    )
-    plan = adapted_plan(donor, sample("own", "?", "t0", "c0", files=(image(2), image(1))))
-    assert plan.steps[0].arguments["series"] == [
-        {"name": "cover", "x": ["image_2.jpg", "image_1.jpg", "image_1.jpg.bak"], "y": [ref(0, "veg_pct"), 2]}
-    ]
-    assert plan.steps[0].arguments["title"] == "of image_1.jpg."
-    assert plan.slots[0].from_ == "'image_2.jpg' if steps[0].observation.veg_pct > 2 else 'image_1.jpg'"
-
-
-FEW = MANY.model_copy(update={"name": "few", "from_": "steps[0].observation.weed_pct > 7"})
-MEASURED = {
-    "veg_px": 30, "veg_pct": 20.0, "weed_pct": 5.0, "weed_share_of_veg_pct": 25.0, "weed_to_crop_ratio": 0.5,
-    "method": "rows", "soil_m2": 20_000.0, "flags": [],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("asked", "donor_slots", "results", "value"),
-    [
-        # As the plan answered its slot of that name, type and unit.
-        (share("weed_gap"), [share("other", from_="1 + 1"), share("weed_gap", from_="3 * 3")], [MEASURED], 9),
-        # From the last results: what was calculated, or the field named most like it, in the unit that is asked for.
-        (share("weed_to_crop", unit=None), [], [MEASURED], 0.5),
-        (share("bare_soil", unit="ha"), [], [MEASURED], 2.0),
-        # As the plan answered a slot of that type and unit.
-        (MANY, [FEW], [MEASURED], False),
-        (share("z"), [share("y", from_="steps[3].observation.value"), share("y", from_="7 * 7")], [MEASURED], 49),
-        # Labels that are none of the slot's, and numbers that are none.
-        (ExactSlot(name="how", label="h", value="a", choices=("a", "b")), [], [MEASURED], None),
-        (share("z"), [share("z", from_="'text'"), share("z", from_="1 / 0")], [], None),
-    ],
-)  # fmt: skip
-def test_an_answer_is_read_out_of_the_results(asked: Slot, donor_slots: Any, results: Any, value: Any):
-    donor = sample("donor", "?", "t1", "c1", answer=donor_slots or (share("unrelated", unit="degC"),))
-    plan = adapted_plan(donor, sample("own", "?", "t0", "c0"))
-    found = planned_value(form_item(asked), plan, results)
-    assert found == (value if value is None or isinstance(value, str) else pytest.approx(value))
-    assert isinstance(found, bool) == isinstance(value, bool)
-
-
-# The prior that it falls back to.

@@ -13,7 +13,7 @@ from agrotools.core import PROTOCOLS, Mode, Protocol
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import function_list, message_on_wire
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.runner.toolsets import with_offered_tools
+from agrotools.runner.plan import with_offered_tools
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 from test_external_agents import agent_module, evaluated, folder
 
 import agrotools as at
-from agrotools.agents.process_agents import PythonAgent, code_hash
+from agrotools.agents.process_agents import PythonAgents
 from agrotools.core import UsageError
-from agrotools.sandbox.agents import answer_folders, is_available
+from agrotools.sandbox.agents import Isolation, answer_folders, code_hash, is_available
 
 __all__ = ["agent_module", "folder"]
 pytestmark = pytest.mark.process
@@ -122,7 +122,8 @@ def test_what_an_agent_writes_to_standard_error_is_not_kept(project: Path, folde
 
 def test_changed_files_of_an_agent_change_its_hash(project: Path):
     def hashes() -> tuple[str, str]:
-        return PythonAgent.find("my_agent:floods", [project]).code_hash, code_hash("program", [project / "prompt.txt"])
+        agents = PythonAgents("my_agent:floods", Isolation(sealed=False, readable=[project]))
+        return agents.code_hash, code_hash("program", [project / "prompt.txt"])
 
     before = hashes()
     (project / "runs" / "later").mkdir()

@@ -51,10 +51,9 @@ def test_back_ends_that_agree_have_an_interval_on_both_sides_of_zero(tmp_path: P
     train_pack(read_labelled(tmp_path / "learnt"), pack_path("twin"))
     pictures = read_labelled(photographs, to_learn=False)
     _, twin = compare_backends("diagnose_pest_disease", ("pack:plants", "pack:twin"), pictures, {})
-    low, high = twin.difference.low, twin.difference.high
-    assert low is not None
-    assert -low == pytest.approx(high)
-    assert high > 0.1
+    interval = twin.difference.interval
+    assert -interval.lower == pytest.approx(interval.upper)
+    assert interval.upper > 0.1
 
 
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.quality import order_faults
+from agrotools.build.quality.checks import order_faults
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
 from agrotools.build.scenes.rows import UNSURVEYED
@@ -150,24 +150,6 @@ def test_a_mark_is_found_where_it_was_drawn(shape, colour, farmland, tmp_path):
     assert len(found) == 1
     assert (found[0].color, found[0].shape) == (colour, shape)
     assert np.abs(np.array(found[0].inner_box) - inside).max() <= 3
-
-
-@pytest.mark.slow
-def test_marks_on_boards_are_found_where_they_were_drawn(tmp_path):
-    first = drawn_scene("leaf_lesions", 0)
-    (mark, *_) = first.record["boards"][0]["marks"]
-    with artifacts_in(tmp_path):
-        found = extract_marked_region(image=first.folder / "board_0.jpg", mark_color=mark["color"])
-    np.testing.assert_allclose(found.crop_box, mark["truth"]["crop_box"], atol=3)
-
-
-def test_pictures_are_of_the_size_that_was_drawn():
-    folder = drawn_scene("apples", 0).folder
-    with Image.open(folder / "photo_0.jpg") as photo:
-        assert photo.size == (640, 480)
-    depth = np.asarray(Image.open(folder / "depth_0.png"))
-    assert depth.dtype.kind in "ui"
-    assert 500 < np.median(depth[depth > 0]) < 5500
 
 
 def test_trees_in_a_mark_are_those_whose_stems_stand_there():

@@ -89,6 +89,10 @@ def test_the_server_stores_whole_grades_only_and_names_no_model(runs: list[Path]
         assert Grade.model_validate(stored(tmp_path)[0]).value == 1
         assert server.ask(f"/decisions/{row['id']}?reviewer=Ada").data["sources"] == []
         assert server.ask(f"/decisions/{row['id']}?reviewer=Bo").data["mine"] is None
+        assert server.post(a_grade(server, row, id="1" * 12, reviewer="Bo")).data["row"]["mine"] == "grade"
+        shown = server.ask(f"/decisions/{row['id']}?reviewer=Ada").data
+        assert (shown["mine"]["reviewer"], shown["others"], shown["hidden"]) == ("Ada", [], 0), "others are not shown"
+        assert {each["reviewers"] for each in server.index("Cy")["samples"]} == {0}
 
 
 PLAN = "!document.querySelector('[data-rubric=plan]').hidden"

@@ -1,12 +1,10 @@
 """What columns are taken for, what is asked of their owner, and the plan that keeps it."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos
@@ -380,15 +378,6 @@ def test_a_table_without_pictures_says_what_it_looked_for(photos):
     assert "names the columns" in (raised.value.hint or "")
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_own_questions_are_many_and_name_no_steps(language):
-    templates = load_templates("own", language)
-    assert len(templates) == len(load_templates("own"))
-    for template in templates:
-        assert len(template.wordings) >= 34, template.template
-        assert not [wording for wording in template.wordings if step_words(wording)]
-
-
 def test_columns_of_one_kind_share_no_wording():
     columns = tuple(Column(column=name, ask="count", target="apple") for name in "ab")
     plan = Plan(images_column="p", columns=columns, languages=("en", "zh"))
@@ -398,26 +387,6 @@ def test_columns_of_one_kind_share_no_wording():
     assert not {t.template for t in first} & {t.template for t in second}
     assert not {w for t in first for w in t.wordings} & {w for t in second for w in t.wordings}
     assert {"own_density_1", "own_density_1_zh"} <= {t.template for t in first}
-
-
-def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
-    column, names = Column(column="weed", ask="weed"), ("lantana", "siam weed", "rubber vine", "parthenium")
-    plan = Plan(images_column="p", columns=(column,), languages=("en", "zh"))
-    pictured = [
-        Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k * 7 % 11 % 4])
-        for k in range(120)
-    ]
-    digests = [str(each.file.sha256) for each in pictured]
-    groups = [digests[k : k + 4] for k in range(0, len(digests), 4)]
-    subjects = subjects_of(column, 0, pictured, groups)
-    for template in templates_for(column, 0, plan, [], counted_per_area=False):
-        asked = [item.instance for subject in subjects if (item := ask_subject(subject, template, 1)) is not None]
-        assert asked, template.template
-        if template.template.removesuffix("_zh") == "own_name_which":
-            assert 0.3 < sum(one.slots[0].value == "image_1.jpg" for one in asked) / len(asked) < 0.7
-            assert all(one.slots[1].value in one.slots[1].choices for one in asked)
-        if template.template.removesuffix("_zh") == "own_name_both":
-            assert max(Counter(one.slots[0].value for one in asked).values()) < 0.7 * len(asked)
 
 
 def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():

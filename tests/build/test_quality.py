@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
-from agrotools.build.quality import (
+from agrotools.build.quality.checks import (
     Finding,
     check_implicit,
     check_near_duplicates,

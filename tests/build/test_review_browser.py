@@ -221,54 +221,6 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
             assert page.errors
 
 
-async def test_a_second_reviewer_is_not_led_and_agreement_is_counted(tmp_path: Path):
-    folder = review_benchmark(tmp_path / "benchmark", 4)
-    async with browser() as chromium:
-        with reviewing(folder) as server:
-            page = await chromium.open(width=1280, height=800)
-            await page.goto(server.address)
-            await seen(page, "document.getElementById('name-dialog')?.open")
-            await page.type("Ada")
-            await key(page, "Enter")
-            await page.evaluate("document.querySelector('#name-form button').click()")
-            await shows(page, "rows-0001")
-            for sample in ("rows-0002", "rows-0003", "rows-0004"):
-                await page.type("a")
-                await shows(page, sample)
-            await page.type("r")
-            await page.type("blurred")
-            await key(page, "Enter")
-            await stored(page)
-
-            await page.click("#who")
-            await page.evaluate("document.getElementById('name').value = 'Bo'")
-            await page.evaluate("document.querySelector('#name-form button').click()")
-            await page.until("document.getElementById('who').textContent === 'Bo'")
-            await page.until("document.getElementById('done').textContent.startsWith('0 of 4')")
-            await page.evaluate("location.hash = '#rows-0004'")
-            await shows(page, "rows-0004")
-            others = "document.querySelector('.others').textContent"
-            await page.until(f"{others}.includes('shown once you have')")
-            assert "blurred" not in await page.evaluate(others)
-            await page.type("a")
-            await stored(page)
-            await page.evaluate("location.hash = '#rows-0001'")
-            await shows(page, "rows-0001")
-            await page.type("a")
-            await shows(page, "rows-0002")
-            await stored(page)
-            await page.evaluate("location.hash = '#rows-0004'")
-            await shows(page, "rows-0004")
-            await page.until(f"{others}.includes('Ada: reject — blurred')")
-            await page.click("#standing-open")
-            await page.until("document.getElementById('standing').open")
-            said = await page.evaluate("document.getElementById('standing-body').textContent")
-            # Of two samples one alike; Bo said the same both times, so chance alone would do as well.
-            assert "Ada and Bo: Cohen's kappa 0.00 (n = 2, 1 alike)" in said
-            assert "disputed 1" in said
-            assert (page.errors, page.dialogs) == ([], [])
-
-
 async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 2)
     async with browser() as chromium:

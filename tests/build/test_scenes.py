@@ -13,8 +13,7 @@ from agrotools.build.scenes.marks import mark_each
 from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.ponds import EVENTS, make_pond_pair
 from agrotools.build.scenes.rows import CLASSES, SOIL, make_scene
-from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M
-from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
+from agrotools.build.scenes.stands import BLOCK_GSD_M, LEAST_TREE_M, TALLEST_SHRUB_M, make_block
 from agrotools.build.scenes.wheat import make_wheat
 
 RED, INFRARED = 2, 4

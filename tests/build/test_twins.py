@@ -10,7 +10,6 @@ import pytest
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
-from agrotools.benchmarks.field.pack import read_samples
 from agrotools.benchmarks.pack import read_pack
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
@@ -165,51 +164,6 @@ def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> No
     assert (twin.slots[0].reason, len(twin.instance.files)) == ("missing_file", 1)
     assert twin.instance.calls == asked("orchard", "orchard_sum", things).instance.calls
     assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
-
-
-def test_twins_make_up_a_share_and_reasons_take_turns(originals, tmp_path, monkeypatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "training")
-    from paired import with_twins  # pyright: ignore[reportMissingImports]
-
-    rows = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
-    marks = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
-    items = [
-        replace(each, wording=each.question.wordings[number], subject=replace(each.subject, name=f"s{number}"))
-        for number in range(20)
-        for each in (rows, marks)
-    ]
-    with_some = with_twins(items, 0.2)
-    refused = [each for each in with_some if isinstance(each.slots[0], AbstainSlot)]
-    assert len(refused) == 10
-    assert len(with_some) == 50
-    assert {each.slots[0].reason for each in refused} == {"no_scale", "wrong_subject"}
-    assert [each.query for each in with_some if each not in refused] == [each.query for each in items]
-
-
-def test_packed_twins_of_field_differ_in_files_alone() -> None:
-    samples = {sample.id: sample for sample in read_samples()}
-    pairs = [(samples[str(each.twin)], each) for each in samples.values() if not each.answerable]
-    assert pairs
-    assert all(sample.may_abstain for sample in samples.values())
-    order = [*samples]
-    for one, other in pairs:
-        assert (one.twin, other.twin) == (other.id, one.id)
-        for name in ("query", "toolset", "task_type", "answer_type", "template", "source"):
-            assert getattr(one, name) == getattr(other, name)
-        assert answer_form(one.answer) == answer_form(other.answer)
-        assert {file.name for file in other.files} <= {file.name for file in one.files}
-    first = sum(order.index(one.id) < order.index(other.id) for one, other in pairs)
-    assert len(pairs) < 20 or 0.2 < first / len(pairs) < 0.8
-    samples = {sample.id: sample for sample in read_samples()}
-    reasons = {each.id: each.answer[0].reason for each in samples.values() if isinstance(each.answer[0], AbstainSlot)}
-    by_listing = [name for name, reason in reasons.items() if reason in ("missing_file", "no_scale")]
-    assert len(reasons) >= 0.09 * len(samples)
-    assert 3 * len(by_listing) <= len(reasons)
-    assert 5 * sum(reason == "missing_file" for reason in reasons.values()) <= len(reasons)
-    for name in reasons.keys() - {*by_listing}:
-        twins = (samples[name], samples[str(samples[name].twin)])
-        listed, other = ([each.model_dump(exclude={"path", "sha256"}) for each in sample.files] for sample in twins)
-        assert listed == other
 
 
 def test_few_packed_twins_of_embedded_can_be_told_from_the_list_of_files() -> None:

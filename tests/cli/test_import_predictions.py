@@ -53,6 +53,7 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
     assert named(counts, "repeated rows (the last") == ("row 1 (sample q0)",)
     assert run.scores["fas"].value == 1
+    assert named(counts, "samples without a row")[0] == "q2"
     assert len(named(counts, "samples without a row")) == 18
     assert run.valid == 1
     assert {record.invalid for record in run.samples() if record.invalid} == {

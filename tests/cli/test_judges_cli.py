@@ -98,6 +98,7 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
         judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
         first = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
+        assert all(body["temperature"] > 0 for body in endpoint.requests), "votes of one judge may differ"
         again = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
         assert f"{2 * SAMPLES} known before" in again.stderr
@@ -137,9 +138,8 @@ def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, ru
             shard = ("--shard", f"{number}/3", "--out", part)
             agrotools("eval", benchmark, "-m", "candidate", "--base-url", endpoint.base_url, *shard)
             agrotools("score", part, *judge)
-        again = shutil.copytree(parts[0], tmp_path / "again")
         merged = tmp_path / "merged"
-        agrotools("merge", *parts, again, "--out", merged)
+        agrotools("merge", *parts, "--out", merged)
         judges.graded.clear()
         told = agrotools("score", merged, *judge)
         assert not judges.graded, "no reply was lost"

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli import output
 from agrotools.cli.main import app
-from agrotools.cli.tool_text import result_text
-from agrotools.report.layout import print_parts
+from agrotools.cli.tool_text import result_table
+from agrotools.report.terminal import print_parts
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
 from support.command import run_command
@@ -212,7 +212,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
     ("stage", "command", "said"),
     [
         (
-            "agrotools.runner.evaluate.load_for_run",
+            "agrotools.runner.build.load_for_run",
             "eval embedded -m baseline:echo",
             ": no sample was run; run the same command again",
         ),
@@ -249,6 +249,6 @@ def test_ctrl_c_says_what_is_kept(
 
 def test_results_of_tools_have_units_and_whole_counts() -> None:
     result: dict[str, JsonValue] = {"density_per_ha": 487.85, "area_ha": 1.394, "count_interval": [250.2, 926.4]}
-    lines = [line.split(maxsplit=1) for line in result_text(result, []).splitlines()]
-    assert lines == [["density_per_ha", "487.9 per ha"], ["area_ha", "1.394 ha"], ["count_interval", "[251, 926]"]]
-    assert "926.4" in result_text(result, [], exact=True)
+    shown = {row.cells[0].text: row.cells[1].text for row in result_table(result, []).rows}
+    assert shown == {"density_per_ha": "487.9 per ha", "area_ha": "1.394 ha", "count_interval": "[251, 926]"}
+    assert result_table(result, [], exact=True).rows[2].cells[1].text == "[250.2, 926.4]"

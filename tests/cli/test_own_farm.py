@@ -169,9 +169,15 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monke
 
 
 def test_what_does_not_fit_together_is_told(farm: Path):
-    with pytest.raises(UsageError, match="must be given together") as refused:
+    with pytest.raises(UsageError, match="not said what to build from") as refused:
         CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
     assert "a table image,label" in str(refused.value.hint)
+    for option, given in {
+        "--language": "--source clcd=x --language zh", "--allow-missing": "--scenes 1 --allow-missing",
+        "--queries": "--images x --choose 3 --queries 9",
+    }.items():  # fmt: skip
+        with pytest.raises(UsageError, match=f"{option} does not apply"):
+            CliRunner().invoke(app, ["build", *given.split(), "--out", "y"], catch_exceptions=False)
     with pytest.raises(BenchmarkError, match="there is no table"):
         _build(farm, table="none.csv")
     with pytest.raises(BenchmarkError, match="cannot be written"):

@@ -44,12 +44,7 @@ def test_without_heads_it_says_how_to_get_them() -> None:
     assert result.exit_code == 0
     assert "packs train crop-weed --data DIR" in result.output
     assert "packs train --images DIR" in result.output
-    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {
-        "packs": [],
-        "crop-weed": [],
-        "calibrations": [],
-        "faults": [],
-    }
+    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {"packs": [], "crop-weed": [], "faults": []}
 
 
 def test_heads_are_listed_with_their_terms() -> None:

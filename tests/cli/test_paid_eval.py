@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from support.eval_process import evaluate, finished, running
 from support.text_benchmark import write_text_benchmark
 

@@ -14,6 +14,7 @@ from agrotools.cli.output import ARGUMENTS
 from agrotools.cli.planning import next_commands
 from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
+from agrotools.formats.benchmark import Benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import Estimate
 from agrotools.runner.evaluate import evaluate
@@ -114,6 +115,19 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     assert "OPENAI_API_KEY is not set" in done.stderr
     done = run_command("eval", folder, "-m", "nobody:gpt-4.1", "--dry-run")
     assert "unknown provider 'nobody'" in done.stderr
+
+
+def test_a_limit_draws_the_scenes_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def write_fresh(published: Benchmark, *_: Any, **__: Any) -> None:
+        drawn.append(len(published.samples))
+        raise UsageError("not drawn")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("agrotools.build.sources.drawn.fresh.write_fresh", write_fresh)
+    run_command("eval", "embedded", "-m", "baseline:echo", "--fresh-seed", "987654", "--limit", "4")
+    assert 4 <= drawn[0] <= 12, "at most four for each mode"
 
 
 def test_new_scenes_of_a_benchmark_without_drawn_ones_are_refused(tmp_path: Path) -> None:

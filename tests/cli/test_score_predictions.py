@@ -5,12 +5,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError
-from agrotools.report.predictions import compared_tables
 from agrotools.scoring import embedders
-from agrotools.scoring.predictions import compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_ENDS, GOLD_STEPS, SIX, answer, call
-from support.made_predictions import made_files
-from support.shown import rendered
 
 USER = {"role": "user", "content": "?"}
 DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
@@ -149,20 +145,6 @@ def test_agent_x(tmp_path):
     assert "tool calls as published: samples 2" in text
     alone = scored("--format", "agentx", file)
     assert "--judgements" in alone["published_stops"]
-
-
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("format_", ["gta", "agentx"])
-def test_tables_are_no_wider_than_the_terminal_and_say_what_is_missing(tmp_path, width, format_):
-    found = made_files(tmp_path, 30)
-    files = next(files for name, files in reversed(found.items()) if name.startswith(format_))
-    whole = compare_file(format_, files["predictions"], data=files["data"], judgements=files.get("judgements"))
-    alone = compare_file(format_, files["predictions"])
-    for compared, missing in ((whole, False), (alone, True)):
-        text = rendered(compared_tables(compared, "p.json"), width)
-        assert max(map(len, text.splitlines())) <= width
-        assert ("--data" in text) == missing
-    assert ("p.json: 30 samples of Agent-X, single-shot: no figures" in text) == (format_ == "agentx")
 
 
 def test_a_table_of_agent_x_alone(tmp_path):

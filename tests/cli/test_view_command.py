@@ -18,10 +18,12 @@ from agrotools.cli.main import app
 from agrotools.core import AbstainSlot, Record
 from agrotools.report.html.detail import record_data
 from agrotools.report.html.server import Viewer
+from agrotools.report.run_list import list_runs, runs_table
 from agrotools.runner.rescore import rescore
 from support.browser import NO_BROWSER, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
 from support.report_page import read_report
+from support.shown import cells_of
 
 SAMPLES = [made_sample(f"s{number}") for number in range(4)]
 
@@ -39,39 +41,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_runs_names_models_as_they_are_and_shows_no_score_of_fewer_records(tmp_path: Path):
+def test_the_list_has_names_as_they_are_score_and_progress(folder: Path):
     for name in ("run[red]", "run[/b]"):
-        run = write_run(tmp_path / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]")
+        run = write_run(folder / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]")
         rescore(run)
         (run / "records.jsonl").touch()  # as by a copy: the times do not tell
-    with (tmp_path / "run[red]" / "records.jsonl").open("ab") as file:
-        other = write_run(tmp_path.parent / "other", [right(made_sample("s9"))])
-        file.write((other / "records.jsonl").read_bytes())
-    words = " ".join(
-        CliRunner(env={"COLUMNS": "140"})
-        .invoke(app, ["view", "--list", str(tmp_path)], catch_exceptions=False)
-        .stdout.split()
-    )
-    assert all(each in words for each in ("run[red]", "run[/b]", "vendor/model[/v2]"))
-    assert (words.count("not scored"), words.count("100.0")) == (1, 1)
-
-
-def test_runs_lists_score_and_progress(folder: Path):
-    done = CliRunner().invoke(app, ["view", "--list", str(folder)])
-    assert done.exit_code == 0
-    words = " ".join(done.stdout.split())
-    assert "3 runs in " in words
-    assert "1 of 4" in words
-    assert "not scored" in words
-    assert "25.0" in words
-    entries = json.loads(CliRunner().invoke(app, ["view", "--list", str(folder), "--json"]).stdout)
-    assert {entry["name"]: entry["done"] for entry in entries} == {"done": 4, "more/half": 1, "broken": 0}
-    assert {entry["name"]: entry["score"] for entry in entries} == {"done": 0.25, "more/half": None, "broken": None}
-    assert next(entry for entry in entries if entry["name"] == "broken")["problem"]
+    with (folder / "run[red]" / "records.jsonl").open("ab") as file:
+        file.write((write_run(folder.parent / "other", [right(made_sample("s9"))]) / "records.jsonl").read_bytes())
     (folder / "done" / "manifest.json").unlink()  # its copy is there
-    assert "3 runs in " in " ".join(CliRunner().invoke(app, ["view", "--list", str(folder)]).stdout.split())
-    missing = CliRunner().invoke(app, ["view", "--list", str(folder / "nowhere")])
-    assert missing.exit_code != 0
+    rows = {name: row for name, row in cells_of(runs_table([*list_runs(folder)], folder)).items() if name != "broken"}
+    assert {name: row["score"].text for name, row in rows.items()} == {
+        "done": "FAS 25.0", "more/half": "not scored", "run[red]": "not scored", "run[/b]": "FAS 100.0",
+    }  # fmt: skip
+    assert rows["more/half"]["records"].text == "1 of 4"
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, ["view", "--list", str(folder)], catch_exceptions=False)
+    assert all(text in done.stdout for text in ("5 runs in ", "run[/b]", "vendor/model[/v2]"))
+    entries = json.loads(CliRunner().invoke(app, ["view", "--list", str(folder), "--json"]).stdout)
+    assert {entry["name"]: entry["score"] for entry in entries if entry["score"]} == {"done": 0.25, "run[/b]": 1.0}
+    assert next(entry for entry in entries if entry["name"] == "broken")["problem"]
+    assert CliRunner().invoke(app, ["view", "--list", str(folder / "nowhere")]).exit_code != 0
 
 
 @pytest.fixture
@@ -184,26 +172,6 @@ def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(
     (begun / "records.jsonl").write_bytes(records)
     assert viewer.without_records(["begun", "done"]) == []
     assert b"three" in viewer.page(["begun"])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
-async def test_the_list_shows_a_run_that_begins_and_its_page_opens_with_the_first_record(address: str, folder: Path):
-    async with browser() as chromium:
-        page = await chromium.open(address)
-        made = write_run(folder.parent / "made", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
-        records = (made / "records.jsonl").read_bytes()
-        (made / "records.jsonl").write_bytes(b"")
-        begun = made.rename(folder / "begun")  # at once, so that the list is not loaded again under the mouse
-        await page.until("document.querySelector('a[href*=begun]')")
-        await page.click("a[href*=begun]")
-        await page.until("document.body.textContent.includes('no sample is finished yet')")
-        (begun / "records.jsonl").write_bytes(records)
-        assert await page.until("document.querySelector('.figure b')?.textContent") == "100"
-        await page.goto(f"{address}page?run=nowhere")
-        assert "there is no such run" in await page.evaluate("document.body.textContent")
-        await page.click("a")
-        await page.until("document.querySelector('a[href*=begun]')")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index

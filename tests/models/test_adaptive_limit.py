@@ -149,9 +149,7 @@ async def test_turns_are_given_in_order() -> None:
     assert order == list(range(20))
 
 
-Event = st.tuples(
-    st.sampled_from(["ask", "ask for all", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30)
-)
+Event = st.tuples(st.sampled_from(["ask", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30))
 
 
 @given(st.lists(Event, max_size=80), st.integers(1, 6), st.integers(0, 6))
@@ -162,28 +160,23 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         limit = AdaptiveLimit(start, start + more)
         finish: dict[int, asyncio.Event] = {}
         tasks: list[asyncio.Task[None]] = []
-        inside = alone_inside = 0
+        inside = 0
 
-        async def request(number: int, alone: bool) -> None:
-            nonlocal inside, alone_inside
-            if not (alone and limit.try_acquire_all(0.0)):
-                alone = False
-                await limit.acquire()
+        async def request(number: int) -> None:
+            nonlocal inside
+            await limit.acquire()
             inside += 1
-            alone_inside += alone
-            assert inside == 1 or not alone_inside
             try:
                 await finish[number].wait()
             finally:
                 inside -= 1
-                alone_inside -= alone
                 limit.release()
 
         for event, number in events:
             before = limit.in_use
-            if event in ("ask", "ask for all"):
+            if event == "ask":
                 finish[len(tasks)] = asyncio.Event()
-                tasks.append(asyncio.create_task(request(len(tasks), event == "ask for all")))
+                tasks.append(asyncio.create_task(request(len(tasks))))
             elif event == "turn":
                 await asyncio.sleep(0)
             elif event == "replied":
@@ -201,7 +194,7 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         waiting = sum(not task.done() for task in tasks) - inside
         assert inside == limit.in_use
         # Whoever can go has gone.
-        assert waiting == 0 or inside >= limit.current or alone_inside
+        assert waiting == 0 or inside >= limit.current
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -210,28 +203,6 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         assert not limit.try_acquire()
 
     asyncio.run(play())
-
-
-async def test_all_slots_are_taken_only_when_nobody_wanted_one_for_a_while_and_then_nobody_else_gets_one() -> None:
-    now = 0.0
-    limit = AdaptiveLimit(2, 2, clock=lambda: now)
-    assert limit.try_acquire()
-    now = 10.0
-    assert not limit.try_acquire_all(1.0)
-    limit.release()
-    now = 10.9
-    assert not limit.try_acquire_all(1.0)
-    now = 11.0
-    assert limit.try_acquire_all(1.0)
-    assert not limit.try_acquire()
-    assert not limit.try_acquire_all(1.0)
-    waiting = asyncio.create_task(limit.acquire())
-    await asyncio.sleep(0)
-    limit.replied(1.0)
-    assert not waiting.done()
-    limit.release()
-    await waiting
-    assert limit.try_acquire()
 
 
 def test_no_more_are_let_through_while_replies_take_half_of_the_time_out() -> None:

@@ -12,6 +12,7 @@ from agrotools.models import local_models
 from agrotools.models.local_models import LocalModel, fetch, local_model, model_file
 from agrotools.models.local_server import LocalServers
 from agrotools.runner.config import EvalConfig, resolve_settings
+from support.text_benchmark import write_text_benchmark
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 
@@ -54,11 +55,13 @@ def test_a_file_with_another_hash_is_not_kept(packaged: LocalModel) -> None:
 
 
 @pytest.mark.process
-def test_a_local_model_is_served_without_further_options(packaged: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_model_is_served_without_further_options(
+    packaged: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(LocalServers, "_executable", lambda _: ["llama-server"])
     config = EvalConfig(model="local:tiny")
     assert config.settings.max_output_tokens == 512
-    assert not resolve_settings(config, load_benchmark("embedded")).images
+    assert not resolve_settings(config, load_benchmark(write_text_benchmark(tmp_path / "farm", 2))).images
     servers = config.endpoint.servers
     assert servers is not None
     assert servers.command(8080)[1:3] == ["-m", str(model_file(packaged))]

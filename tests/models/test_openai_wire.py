@@ -70,15 +70,11 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
         Message(role="assistant", tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),)),
         Message(role="tool", content=(TextPart(text="2"),), tool_call_id="call00000"),
     ]
-    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, extra={"top_k": 5})
+    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, top_logprobs=2, extra={"top_k": 5})
     async with serve(in_turn(completion("hi"))) as endpoint:
         reply = await ask(endpoint, messages, [SPEC], settings)
-    assert (reply.text, reply.finish_reason, reply.usage.input_tokens, reply.usage.output_tokens) == (
-        "hi",
-        "stop",
-        100,
-        10,
-    )
+    usage = reply.usage
+    assert (reply.text, reply.finish_reason, usage.input_tokens, usage.output_tokens) == ("hi", "stop", 100, 10)
     assert reply.attempts == 1
     assert reply.seconds > 0
     assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
@@ -121,6 +117,8 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
             "max_tokens": 7,
             "seed": 3,
             "top_k": 5,
+            "logprobs": True,
+            "top_logprobs": 2,
         }
     ]
 
@@ -251,18 +249,16 @@ async def test_the_key_is_in_no_repr_log_error_or_completion(caplog: pytest.LogC
 
 async def test_a_model_may_be_closed_and_used_again_and_in_another_loop() -> None:
     async with serve(in_turn(lambda: completion("ok"))) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
-        for _ in range(2):
-            assert (await model.generate(HELLO, (), ModelSettings())).text == "ok"
-            await model.close()
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=WireSettings(rpm=600, concurrency=20))
 
-        async def elsewhere() -> str:
-            try:
-                return (await model.generate(HELLO, (), ModelSettings())).text
+        async def asked() -> set[str]:
+            try:  # more than the ten that may be sent at once, so that some wait
+                replies = await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range(14)))
+                return {reply.text for reply in replies}
             finally:
                 await model.close()
 
-        assert await asyncio.to_thread(asyncio.run, elsewhere()) == "ok"
+        assert await asked() == await asked() == await asyncio.to_thread(asyncio.run, asked()) == {"ok"}
 
 
 def test_a_key_is_asked_for_where_one_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

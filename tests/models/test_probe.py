@@ -117,7 +117,7 @@ def test_no_server_and_a_refused_model_are_errors(tmp_path: Path, monkeypatch: p
 def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     folder = write_folder(tmp_path / "bench")
-    follower, blind = ReferenceFollower.of_folder(folder, "good"), Capable(drops="user tool tools")
+    follower, blind = ReferenceFollower.of_folder(folder), Capable(drops="user tool tools")
 
     def responder(body: dict[str, Any]) -> web.Response:
         return follower(body) if "Question:" in json.dumps(body) else blind(body)

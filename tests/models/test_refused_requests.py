@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
-from agrotools.models.first_contact import FirstContact
+from agrotools.models.probe import FirstContact
 
 SETTINGS = ModelSettings()
 
@@ -60,7 +60,7 @@ async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_serve
     async def unreachable(*_: object) -> Completion:
         raise InfrastructureError("connection refused", problem="unreachable")
 
-    monkeypatch.setattr("agrotools.models.first_contact._listens", closed)
+    monkeypatch.setattr("agrotools.models.probe._listens", closed)
     silent = Model({})
     silent.base_url = base_url
     monkeypatch.setattr(silent, "generate", unreachable)

@@ -5,8 +5,8 @@ import pytest
 from agrotools.agents import LLMAgent, run_end_to_end
 from agrotools.core import InfrastructureError, Usage
 from agrotools.models import Completion, Message
+from agrotools.models.chat_format import check_prompt, count_prompt, is_same_model
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.models.reply_checks import check_prompt, count_prompt, is_same_model
 from models.test_adaptations import calls, said, turn
 from support.openai_server import Body, serve
 from support.small_sample import run_tool, small_sample, view_of

@@ -246,15 +246,3 @@ async def test_a_run_that_is_to_stop_makes_no_further_attempt() -> None:
     with pytest.raises(InfrastructureError, match=r"after [12] attempts.*run the same command again to resume"):
         await asyncio.wait_for(asking, 5)
     await model.close()
-
-
-async def test_a_request_that_waits_to_be_sent_alone_lets_others_end_when_the_run_stops() -> None:
-    model = OpenAICompatibleModel("m", base_url="http://127.0.0.1:9/v1")
-    assert model.limit.try_acquire()
-    model.stats.stopping = True
-    alone = asyncio.create_task(model._admission(0, alone=True))
-    await asyncio.sleep(0.05)
-    assert not alone.done()
-    model.limit.release()
-    await asyncio.wait_for(alone, 10)
-    await model.close()

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -102,7 +101,7 @@ async def test_a_model_replies_from_the_cache_until_the_epoch_changes(tmp_path: 
         await first.close()
 
 
-@pytest.mark.parametrize("reason", ["stop", "tool_calls", "length", "filtered", "timeout", "context"])
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "length", "filtered", "context"])
 async def test_only_real_replies_are_kept(tmp_path: Path, reason: str) -> None:
     asked = 0
 
@@ -115,7 +114,7 @@ async def test_only_real_replies_are_kept(tmp_path: Path, reason: str) -> None:
         model = CachedModel(ScriptedModel(reply), cache)
         for _ in range(2):
             assert (await model.generate(ASKED, (), SETTINGS)).finish_reason == reason
-    assert asked == (2 if reason in ("timeout", "context") else 1)
+    assert asked == (2 if reason == "context" else 1)
 
 
 @pytest.mark.parametrize("name", ["pilot", "a.b-c_1", "x" * 64])
@@ -156,22 +155,6 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     _goes_on_without(tmp_path / "file" / "c.sqlite", "")
     _goes_on_without(Path("/proc/nowhere/c.sqlite"), "")
-
-
-def test_a_database_of_somebody_else_never_runs(tmp_path: Path) -> None:
-    endless = (
-        "CREATE VIEW replies AS WITH RECURSIVE t(key, entry) AS "
-        "(SELECT 'k', x'00' UNION ALL SELECT key, entry FROM t) SELECT key, entry FROM t"
-    )
-    ours = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
-    trigger = "CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM replies; END"
-    for number, statements in enumerate([[endless], ["CREATE TABLE replies (key)"], [ours, trigger]]):
-        path = tmp_path / f"{number}.sqlite"
-        with sqlite3.connect(path) as connection:
-            for statement in statements:
-                connection.execute(statement)
-        connection.close()
-        _goes_on_without(path, "another database")
 
 
 def test_a_cache_cut_off_or_scribbled_over_anywhere_gives_the_truth_or_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 import agrotools as at
 from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
-from agrotools.models.responses_format import input_items
+from agrotools.models.chat_format import input_items
 from support.benchmark_folders import write_folder
 from support.openai_server import SPEC, ReferenceFollower, completion, serve, serving
 
@@ -51,8 +51,11 @@ def test_calls_results_and_images_are_items_of_their_own():
             "output": [{"type": "input_text", "text": "2"}, image],
         },
     ]
+    _, endpoint = reply_to(*messages, top_logprobs=2)
+    assert json.loads(endpoint.bodies[0])["top_logprobs"] == 2
     completed, endpoint = reply_to(*messages, seed=3, max_output_tokens=50)
     sent = json.loads(endpoint.bodies[0])
+    assert "top_logprobs" not in sent
     assert completed.text == "fine"
     assert (completed.usage.input_tokens, completed.usage.output_tokens) == (100, 10)
     assert (sent["store"], sent["max_output_tokens"], "seed" in sent) == (False, 50, False)
@@ -77,7 +80,7 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path)
     folder = write_folder(tmp_path / "bench")
     values: list[Any] = []
     for suffix in ("", "/responses"):
-        with serving(ReferenceFollower.of_folder(folder, "good")) as endpoint:
+        with serving(ReferenceFollower.of_folder(folder)) as endpoint:
             run = at.evaluate(
                 folder,
                 "m",

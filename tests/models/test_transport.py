@@ -56,38 +56,6 @@ async def test_a_reply_is_read_in_every_form_and_in_pieces_of_any_size(form: str
     assert "X-Early" not in response.headers
 
 
-async def test_a_body_without_a_length_ends_with_its_connection() -> None:
-    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-        writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + GOOD)
-        writer.close()
-
-    async with raw_server(answer) as server:
-        assert (await post(server.base_url)).body == GOOD
-
-
-@pytest.mark.parametrize("closes", [False, True])
-async def test_connections_are_used_again_unless_the_server_closes_them(closes: bool) -> None:
-    connections: set[object] = set()
-
-    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-        connections.add(writer.get_extra_info("peername"))
-        writer.write(reply(Connection="close") if closes else reply())
-
-    async with raw_server(answer) as server:
-        transport = Transport(f"{server.base_url}/chat/completions", {}, WIRE)
-        for _ in range(5):
-            await transport.post(b"x" * 100_000)
-        await asyncio.gather(*(transport.post(b"{}") for _ in range(3)))
-        await transport.close()
-    assert len(connections) == (8 if closes else 3)
-
-
-async def test_headers_of_a_reply_are_found_in_any_case() -> None:
-    async with raw_server(says(reply(status=429, RETRY_AFTER="7"))) as server:
-        response = await post(server.base_url)
-    assert (response.status, response.headers["Retry-After"]) == (429, "7")
-
-
 BROKEN = {
     "not HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
@@ -142,14 +110,6 @@ async def test_a_reply_or_headers_without_end_are_given_up() -> None:
         with pytest.raises(NoResponse):
             await transport.post(b"{}")
         with pytest.raises(NoResponse, match="longer than 16 MiB"):
-            await transport.post(b"{}")
-        await transport.close()
-
-
-async def test_line_breaks_in_headers_are_refused() -> None:
-    async with raw_server(says(reply())) as server:
-        transport = Transport(f"{server.base_url}/chat", {"Authorization": "Bearer a\r\nX-Other: b"}, WIRE)
-        with pytest.raises(ValueError, match="header injection"):
             await transport.post(b"{}")
         await transport.close()
 

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from agrotools.core import Observation, Record, Score, Trajectory
-from agrotools.report.comparison import comparison_tables
+from agrotools.report.comparison import between_runs_table, comparison_tables
 from agrotools.report.explain import lost_reason
-from agrotools.report.html.result_tables import result_tables
-from agrotools.report.layout import PLAIN_WIDTH
 from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.attribution import first_part
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
@@ -13,11 +11,11 @@ from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Flips, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
 from support.plain_sample import plain_sample
-from support.shown import rendered, tables_text
+from support.shown import cells_of, rendered, table_of
 
 
 def printed(comparison: Comparison, **options) -> str:
-    return rendered(comparison_tables(comparison, **options), PLAIN_WIDTH)
+    return rendered(comparison_tables(comparison, **options))
 
 
 def run(values, mode="end-to-end"):
@@ -41,41 +39,26 @@ def metric(value, lower, upper, **parts):
 
 
 def test_differences_stand_with_interval_size_and_smallest_detectable_difference():
-    text = printed(
-        Comparison(
-            first="a",
-            second="b",
-            modes={
-                "end-to-end": {
-                    "fas": metric(
-                        0.125,
-                        0.031,
-                        0.22,
-                        by_task_type={
-                            "apple_size": Estimate(value=-0.25, n=4, n_clusters=4),
-                            "plotting": Estimate(value=0.5, n=2, n_clusters=2),
-                        },
-                    )
-                }
-            },
-            headline={"end-to-end": "fas"},
-            means={"end-to-end": (0.625, 0.5)},
-            flips={"end-to-end": Flips(metric="fas", n_equal=40)},
-            unpaired={"end-to-end": (3, 0)},
-        )
+    by_task = {
+        "apple_size": Estimate(value=-0.25, n=4, n_clusters=4),
+        "plotting": Estimate(value=0.5, n=2, n_clusters=2),
+    }
+    found = Comparison(
+        first="a",
+        second="b",
+        modes={"end-to-end": {"fas": metric(0.125, 0.031, 0.22, by_task_type=by_task)}},
+        headline={"end-to-end": "fas"},
+        means={"end-to-end": (0.625, 0.5)},
+        flips={"end-to-end": Flips(metric="fas", n_equal=40)},
+        unpaired={"end-to-end": (3, 0)},
     )
+    rows = cells_of(table_of(comparison_tables(found), "end-to-end"))
+    assert [cell.text for cell in rows["FAS"].values()] == ["+12.5 ", "+3.1 to +22.0", "—", "40 (20)", "12"]
+    assert rows["task apple size"]["difference"].estimate == by_task["apple_size"]
+    text = printed(found)
     assert "a minus b" in text
-    assert "+12.5" in text
-    assert "+3.1 to +22.0" in text
-    assert "40 (20)" in text
-    assert "detectable difference 12 points" in text
     assert "62.5 minus 50.0 = +12.5 (+3.1 to +22.0)" in text
-    assert "apple size" in text
-    assert "-25.0" in text
     assert "not compared: 3 samples with a valid record only in the first run" in text
-
-
-def test_runs_without_a_common_mode_are_said_to_have_none():
     assert "no mode in common" in printed(Comparison(first="a", second="b"))
 
 
@@ -195,11 +178,9 @@ def test_runs_that_are_scored_together_are_compared_pair_by_pair():
     assert all(each.between_runs == found for each in summaries)
     assert {(each.first, each.second) for each in found if each.difference.differs()} == {(0, at) for at in range(1, 8)}
     assert all(each.difference.p <= each.difference.p_adjusted for each in found)
-    text = tables_text(summaries, details=False)
-    assert "for all differences in this table (28)" in text
-    assert text.count("*\n") + text.count("* ") >= 7
-    page = result_tables(summaries)
-    assert any(table.title.startswith("Differences between runs") for table in page.main)
+    (table,) = between_runs_table(summaries)
+    assert "for all differences in this table (28)" in table.notes[0]
+    assert len([row for row in table.rows if row.cells[1].lines[0].endswith("*")]) == 7
 
 
 def test_pairs_are_on_the_samples_of_both_without_policies_that_see_the_gold():

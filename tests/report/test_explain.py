@@ -275,9 +275,6 @@ def test_hostile_text_is_shown_without_control_characters(said):
     assert all(letter == "\n" or letter.isprintable() for letter in harmless(said))
     text = explained(Step(turn=0, kind="unparseable", text=said, reason=said), answer(said))
     assert all(letter == "\n" or letter.isprintable() for letter in text)
-
-
-def test_markup_of_models_is_text():
     assert "[red]4.2[/red] [/]" in explained(answer("[red]4.2[/red] [/]"))
 
 
@@ -286,19 +283,6 @@ def test_any_value_is_one_short_line(value):
     text = value_text(value)
     assert "\n" not in text
     assert len(text) < 400
-
-
-def test_explanations_fit_the_width_and_stay_plain_in_a_pipe():
-    record = Record(
-        sample=sample(),
-        mode="end-to-end",
-        trajectory=Trajectory(
-            steps=(Step(turn=0, kind="call", call=call("1 + " * 100 + "1")), answer("word " * 100)),
-            termination="answered",
-        ),
-    )
-    scores = score_record(record)
-    assert max(map(len, explanation_text(record, scores, width=80).splitlines())) <= 80
 
 
 def test_arguments_that_are_written_alike_are_not_marked_for_what_another_changes():

@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import (
-    AbstainSlot,
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Reply,
-    SampleFile,
-    Step,
-    ToolCall,
-    Usage,
-)
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.runner.prompts import PromptLog
@@ -120,20 +110,6 @@ async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_sc
         assert faults(page) == ([], [])
 
 
-async def test_a_floor_of_zero_is_labelled_once(tmp_path: Path):
-    sample = made_sample("s0")
-    write_files(tmp_path, [sample])
-    answers = {"baseline:guess": "none", "some-model": "rows: 1"}
-    runs = [
-        write_run(tmp_path / model[:4], [end_to_end(sample, answer=answer)], model=model)
-        for model, answer in answers.items()
-    ]
-    async with browser() as chromium:
-        page = await opened(chromium, build_report(runs, tmp_path / "report.html").path)
-        labels = await page.evaluate("[...document.querySelector('.labels').children].map((each) => each.textContent)")
-        assert labels == ["floor 0", "100"]
-
-
 async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
     async with browser() as chromium:
         page = await opened(chromium, report, "#samples")
@@ -183,20 +159,6 @@ async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
         assert page.requests == [report.as_uri()]
 
 
-async def test_no_sample_stays_open_that_the_filters_hide(report: Path):
-    async with browser() as chromium:
-        page = await opened(chromium, report, "#samples?run=0&mode=end-to-end&id=model/end-to-end/s3/0")
-        await page.until(f"{SHOWN}?.includes('s3 end-to-end')")
-        await choose(page, "state", "wrong")
-        await page.until(f"{SHOWN}.includes('s0 end-to-end')")
-        await page.click("[data-facet='wrong argument']")
-        await page.evaluate("document.getElementById('search').value = 'no such words'")
-        await page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
-        await page.until(f"{FOUND}.startsWith('0 of 12')")
-        assert "No sample matches" in await page.evaluate(DETAIL)
-        assert faults(page) == ([], [])
-
-
 async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_run(report: Path):
     async with browser() as chromium:
         page = await opened(chromium, report, "#samples?id=model/end-to-end/s1/0")
@@ -228,35 +190,6 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
         assert faults(page) == ([], [])
 
 
-async def test_a_policy_does_not_differ_from_itself_on_a_part_without_the_twins(tmp_path: Path):
-    yes = made_sample("yes", twin="no", may_abstain=True)
-    refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
-    no = made_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
-    other = made_sample("other", may_abstain=True)
-    write_files(tmp_path, [yes, no, other])
-    everything = [end_to_end(sample, answer="cannot be determined: no scale") for sample in (yes, no, other)]
-    runs = [write_run(tmp_path / name, records) for name, records in (("all", everything), ("part", everything[1:]))]
-    async with browser() as chromium:
-        page = await opened(chromium, build_report(runs, tmp_path / "report.html").path, "#compare")
-        shown = "document.getElementById('compare').textContent"
-        await page.until(f"{shown}.includes('1 samples are in both runs')")
-        assert "0 score higher in the first, 0 in the second, 1 are equal" in await page.evaluate(shown)
-        await page.evaluate("location.hash = 'samples?facet=runs%20disagree'")
-        await page.until(f"{FOUND}.startsWith('0 of')")
-
-
-async def test_a_class_of_errors_leads_to_a_sample_whatever_is_filtered(report: Path):
-    async with browser() as chromium:
-        page = await opened(chromium, report, "#samples?task=organ_counting&state=right")
-        await page.evaluate("location.hash = 'errors'")
-        link = "a.example[href$='/end-to-end/s2/0']"
-        assert await page.evaluate(f"document.querySelector({link!r}).textContent") == "s2"
-        await page.click(link)
-        await page.until(f"{SHOWN}?.includes('s2 end-to-end')")
-        await page.until("document.querySelector('#detail .facets')?.textContent.includes('tool error')")
-        assert faults(page) == ([], [])
-
-
 async def test_boxes_of_question_calls_and_truth_are_drawn_and_can_be_hidden(tmp_path: Path):
     sized = SampleFile(name="image_1.jpg", path="files/s1.jpg", kind="image", width_px=80, height_px=60)
     step = ReferenceStep(
@@ -284,24 +217,6 @@ async def test_boxes_of_question_calls_and_truth_are_drawn_and_can_be_hidden(tmp
         box = "document.querySelector('#detail svg.shapes .line.question')"
         placed = f"['x', 'y', 'width', 'height'].map((name) => Number({box}.getAttribute(name)))"
         assert await page.evaluate(placed) == [10, 10, 30, 30]
-        assert faults(page) == ([], [])
-
-
-async def test_long_and_tabular_results_are_whole_on_demand(tmp_path: Path):
-    trees = [{"tree": number, "height_m": number / 2} for number in range(40)]
-    result = {"note": "n" * 5000, "trees": trees}
-    record = end_to_end(made_sample(), call("2*3", observation={"result": result}))
-    write_files(tmp_path, [record.sample])
-    report = build_report([write_run(tmp_path / "run", [record])], tmp_path / "report.html").path
-    async with browser() as chromium:
-        page = await opened(chromium, report, "#samples")
-        await page.until(f"{DETAIL}.includes('show all 5,000 characters')")
-        await page.click("#detail .seen button.more")
-        assert "n" * 5000 in await page.evaluate(DETAIL)
-        await page.click("#detail .seen details summary")
-        await page.until("document.querySelectorAll('#detail .seen table.data tbody tr').length === 8")
-        await page.click("#detail .seen details button.more")
-        await page.until("document.querySelectorAll('#detail .seen table.data tbody tr').length === 40")
         assert faults(page) == ([], [])
 
 
@@ -360,16 +275,6 @@ async def test_nothing_is_wider_than_the_window_in_light_and_dark(report: Path, 
                 colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
             assert colours[0] != colours[1]
         assert faults(page) == ([], [])
-
-
-async def test_printed_pages_have_tables_and_no_controls(report: Path):
-    async with browser() as chromium:
-        page = await opened(chromium, report)
-        await page.send("Emulation.setEmulatedMedia", media="print")
-        shown = (
-            "[...document.querySelectorAll('.view, nav')].filter((each) => each.offsetHeight).map((each) => each.id)"
-        )
-        assert await page.evaluate(shown) == ["overview", "compare", "tables", "errors", "setup"]
 
 
 async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Path):

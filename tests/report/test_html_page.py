@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -17,6 +16,7 @@ from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
+from agrotools.runner.records import record_index
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
@@ -95,19 +95,6 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert "(this is version 1)" in model["certificates"]["analyze_lesions"]
     assert model["certificates"]["theirs"] == "no accuracy study"
     assert all(any(row["values"]) or not row["low"] for row in page_of_both.head["process"])
-
-
-def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
-    records = [right(made_sample(f"s{at}")) for at in range(12)]
-    records.append(Record(sample=made_sample("lost"), mode="end-to-end", invalid="connection refused"))
-    run = write_run(tmp_path / "run", records)
-    page = page_of(run)
-    assert "no score: more than 1 %" in page.everything
-    assert "1 invalid (7.7 %); no score: more than 1 % of its records are invalid" in page.shown
-    assert "connection refused" in page.everything
-    assert page.head["runs"][0]["score"] is None
-    assert page.head["runs"][0]["withheld"]
-    assert page_of(run, allow_invalid=True).head["runs"][0]["score"][0] == 1
 
 
 def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
@@ -323,28 +310,6 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     assert (one.width_px, roomy.shrunk) == (480, 0)
 
 
-@pytest.mark.parametrize(("size", "noise"), [((900, 700), 90), ((90, 60), 90), ((120, 100), 4)])
-def test_picture_is_left_out_only_if_its_smallest_and_coarsest_form_is_too_long(tmp_path: Path, size, noise):
-    path = tmp_path / "noise.jpg"
-    Image.effect_noise(size, noise).convert("RGB").save(path, quality=95)
-    file = SampleFile(name="noise.jpg", path="noise.jpg", kind="image")
-
-    def length(budget: int) -> int:
-        """Length of what is shown within a budget; 0 if nothing is."""
-        pictures = Pictures(2, budget_bytes=budget)
-        pictures.of_file(file, path)
-        assert pictures.bytes <= budget
-        return pictures.bytes
-
-    least = next(budget for budget in (int(300 * 1.01**step) for step in range(500)) if length(budget))
-    assert least <= 1.08 * length(least)  # shares are rounded down by up to 5 %
-    with Image.open(path) as image:
-        image.thumbnail((120, 120), Image.Resampling.BILINEAR)
-        coarsest = io.BytesIO()
-        image.save(coarsest, "JPEG", quality=40, optimize=True)
-    assert length(least) <= 1.02 * (coarsest.tell() * 4 / 3 + 30)
-
-
 def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path):
     plain, bomb = tmp_path / "a.svg", tmp_path / "b.svg"
     plain.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
@@ -361,7 +326,7 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert page.head["command"] == f"agrotools report {shared_runs[0]}"
     assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
     monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
-    monkeypatch.setattr("agrotools.report.html.building.DETAIL_BYTES", 1)
+    monkeypatch.setattr("agrotools.report.html.page.DETAIL_BYTES", 1)
     page = page_of(shared_runs[0])
     assert page.head["without_detail"] == 24 - len(page.details) > 0
     assert len(page.records) == 24
@@ -393,27 +358,6 @@ def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(
     monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 9)
     both = page_of(model, oracle)
     assert {(row["run"], row["sample"]) for row in both.records} == {(run, name) for run in (0, 1) for name in lost[:3]}
-
-
-def test_the_page_of_a_long_run_without_failures_lists_the_first_samples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    samples = [made_sample(f"s{number:02}") for number in range(6)]
-    lost = end_to_end(samples[4], answer="rows: 9")
-    run = write_run(tmp_path / "run", [*(right(each) for each in samples if each is not samples[4]), lost])
-    monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 3)
-    page = page_of(run)
-    assert [row["sample"] for row in page.records] == ["s04", "s00", "s01"]
-    assert "those of every sample that lost points or is invalid (1), and the first others" in page.head["notes"][0]
-    monkeypatch.undo()
-    assert "notes" in page_of(run).head
-    assert "lost" not in page_of(run).head
-
-
-def test_given_summaries_are_what_the_tables_show(shared_runs, page_of_both):
-    rescored = [rescore(run) for run in shared_runs]
-    given = {"summaries": [each.summary for each in rescored], "tallies": [each.tally for each in rescored]}
-    assert page_of_both.text == page_of(*shared_runs, **given).text
 
 
 def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown(tmp_path: Path):
@@ -479,3 +423,18 @@ def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
     (detail,) = page_of(run).details
     assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)
+
+
+def test_records_at_places_are_the_last_finished_record_of_each_key_in_order(tmp_path: Path):
+    samples = [made_sample(f"s{at}") for at in range(3)]
+    lost = Record(sample=samples[1], mode="end-to-end", invalid="timeout")
+    again = end_to_end(samples[2], call("1"), answer="rows: 9")
+    folder = write_run(tmp_path / "run", [right(samples[2]), lost, right(samples[0]), again, right(samples[1]), lost])
+    with (folder / "records.jsonl").open("a") as file:
+        file.write("no record\n")
+    shelf = record_index(folder)
+    assert [record.sample.id for record in shelf] == ["s0", "s1", "s2"]
+    assert list(shelf) == [right(samples[0]), right(samples[1]), again]
+    assert list(shelf.at([2, 0, 2])) == [again, right(samples[0]), again]
+    assert len(shelf) == 3
+    assert "1 line cannot be read" in shelf.notes[0]

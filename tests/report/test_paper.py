@@ -28,7 +28,7 @@ def tables_of(family: str, **values: object) -> str:
     tables = RunsBesidePaper(family)
     records = [record(f"s{at}", mode="end-to-end", seconds=2 + at % 2) for at in range(12)]
     tables.add_run(manifest(model="openai:gpt-4o", **values), [(each, []) for each in records])
-    return rendered(tables.terminal(), 100)
+    return rendered(tables.tables(), 100)
 
 
 def test_seconds_have_an_interval_above_the_rows_of_the_model_and_the_best():

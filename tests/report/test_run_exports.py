@@ -12,7 +12,7 @@ from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
 from agrotools.report.every_eval_ever import write_every_eval_ever
 from agrotools.report.inspect_log import write_inspect_logs
-from agrotools.report.row_tables import write_tables
+from agrotools.report.transcript import write_tables
 
 pytestmark = pytest.mark.process
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

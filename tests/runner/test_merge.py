@@ -13,9 +13,9 @@ import agrotools as at
 from agrotools.api import Run
 from agrotools.core import RunStoreError, UsageError
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.runner import merge as merge_module
-from agrotools.runner.merge import merge_runs
+from agrotools.runner import shards as merge_module
 from agrotools.runner.prompts import StoredPrompts
+from agrotools.runner.shards import merge_runs
 from agrotools.runner.store import RunStore, read_manifest
 from support.command import run_command
 from support.eval_process import evaluate, running
@@ -207,23 +207,12 @@ def test_a_file_in_the_place_of_the_merged_run_is_named(farm: Path):
     assert refused.value.hint == "choose another folder with --out"
 
 
-def test_two_folders_of_one_shard_count_once_and_the_last_finished_record_counts(farm: Path):
+def test_two_folders_of_one_shard_are_refused(farm: Path):
     runs = shards_of(farm, 2, mode="no-tool")
     copy = shutil.copytree(runs[0].path, Path("1-again"))
-    sample_id = runs[0].manifest.sample_ids[0]
-    first = next(iter(runs[0].samples()))
-    with RunStore(copy, runs[0].manifest) as store:
-        store.append(first.model_copy(update={"seconds": 123.0}))
-    (runs[0].path / "records.jsonl").write_bytes(b"")
-    with RunStore(runs[0].path, runs[0].manifest) as store:
-        store.append(first.model_copy(update={"trajectory": None, "invalid": "no reply"}))
-    for order in ([runs[0].path, copy, runs[1].path], [copy, runs[1].path, runs[0].path]):
-        merged = at.merge([*order, order[0]], f"merged-{order[0].name}")
-        assert (len(merged), merged.valid) == (7, 7)
-        assert merged[sample_id].records[0].seconds == 123.0
-    again = merge_runs([runs[0].path, copy, runs[1].path], Path("again"))
-    assert any(note.startswith("shard 1 is in 2 folders") for note in again.notes)
-    assert again.shards == 2
+    with pytest.raises(UsageError, match="shard 1 is in two folders, 2-1 and 1-again"):
+        at.merge([runs[0].path, copy, runs[1].path], "merged")
+    assert len(at.merge([runs[0], runs[1], runs[0]], "merged")) == 7
 
 
 def test_a_damaged_record_is_an_error_that_names_the_line_as_in_score(farm: Path):
@@ -264,8 +253,6 @@ def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(farm: Pa
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_an_interrupted_merge_leaves_nothing(farm: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException):
     runs = shards_of(farm, 2, mode="no-tool")
-    killed = Path(".merged.merging-0123abcd")
-    shutil.copytree(runs[0].path, killed)
 
     def stop(*_: object) -> None:
         raise fault
@@ -274,7 +261,7 @@ def test_an_interrupted_merge_leaves_nothing(farm: Path, monkeypatch: pytest.Mon
         patch.setattr(merge_module, "_copy_others", stop)
         with pytest.raises((KeyboardInterrupt, RunStoreError)):
             at.merge(runs, "merged")
-    assert leftovers() == [], "what a killed merge has left is removed, too"
+    assert leftovers() == []
     assert len(at.merge(runs, "merged")) == 7
     assert leftovers() == ["merged"]
 
@@ -294,28 +281,12 @@ def test_a_folder_with_anything_in_it_is_left_as_it_is(farm: Path):
     assert "agrotools score" not in str(failed.value.hint)
 
 
-def test_a_damaged_artifact_is_taken_from_another_shard_or_named(farm: Path):
+def test_a_damaged_artifact_is_taken_from_another_shard(farm: Path):
     runs = shards_of(farm, 2, mode="no-tool")
     name = "b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78.txt"  # SHA-256 of ABC
-    (runs[0].path / "artifacts" / name).write_bytes(b"AB")
-    done = run_command("merge", *(run.path for run in runs), "--out", "cut")
-    assert "left out 1 artifact" in done.stderr
-    (runs[1].path / "artifacts" / name).write_bytes(b"ABC")
-    assert "artifact" not in run_command("merge", *(run.path for run in runs), "--out", "merged").stderr
-    assert (Path("merged") / "artifacts" / name).read_bytes() == b"ABC"
-
-
-def test_files_of_tools_that_no_shard_has_are_said(farm: Path):
-    runs = shards_of(farm, 2, mode="no-tool")
-    first, *others = (runs[0].path / "records.jsonl").read_bytes().splitlines()
-    chart = {"name": "chart.png", "kind": "plot", "media_type": "image/png", "sha256": 64 * "a"}
-    call = {"tool": "plot", "arguments": {}}
-    step = {"turn": 0, "kind": "call", "call": call, "observation": {"result": {"x": 1}, "artifacts": [chart]}}
-    record = orjson.loads(first)
-    record["trajectory"]["steps"].insert(0, step)
-    (runs[0].path / "records.jsonl").write_bytes(b"\n".join([orjson.dumps(record), *others, b""]))
-    done = run_command("merge", *(run.path for run in runs), "--out", "merged")
-    assert "1 file of tools missing from all shards and from reports (first: chart.png)" in done.stderr
+    for run, content in zip(runs, (b"AB", b"ABC"), strict=True):
+        (run.path / "artifacts" / name).write_bytes(content)
+    assert (at.merge(runs, "merged").path / "artifacts" / name).read_bytes() == b"ABC"
 
 
 def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):

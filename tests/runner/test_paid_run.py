@@ -8,8 +8,7 @@ from aiohttp import web
 
 from agrotools.core import BudgetReached
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.ledger import SpendLedger, read_spend
-from agrotools.models.metered import Budget, MeteredModel
+from agrotools.models.metered import Budget, MeteredModel, SpendLedger, read_spend
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
 from agrotools.models.response_cache import CachedModel, ResponseCache

@@ -45,9 +45,6 @@ class Terminal:
         os.set_blocking(self._master, False)
         self._arrived = b""
         self.stream = os.fdopen(slave, "w", encoding="utf-8")
-        self.resize(columns)
-
-    def resize(self, columns: int) -> None:
         fcntl.ioctl(self.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def pump(self) -> None:
@@ -86,56 +83,27 @@ def drawn(output: str) -> list[str]:
     return [part for part in output.split("\r\x1b[2K") if part]
 
 
-@pytest.mark.parametrize("title", ["baseline:planner on embedded", "千问 关于 田间杂草的测试集 的评测"])
-@pytest.mark.parametrize("columns", [5, 20, 40, 80, 200])
-def test_on_a_terminal_there_is_one_line_that_never_wraps(columns: int, title: str):
+@pytest.mark.parametrize("columns", [5, 40, 200])
+def test_on_a_terminal_one_line_under_the_title_is_drawn_again_and_never_wraps(columns: int):
     clock = Clock()
     with terminal(columns) as screen:
-        progress = Progress(screen.stream, title, 400, 0, lambda: BUSY, clock=clock)
+        progress = Progress(screen.stream, "千问 on b", 400, 0, lambda: BUSY, clock=clock)
         for _ in range(200):
             clock.now += 0.3
             progress.finished(record(0.3, "no reply" if clock.now < 1005 else None))
             progress.tick()
             screen.pump()
         progress.close()
-        output = screen.read()
-    assert output.count("\n") == 1
-    assert output.endswith("\n")
-    lines = drawn(output.removesuffix("\n"))
+        title, line, _ = screen.read().split("\n")
+    assert title == "千问 on b: 400 samples to run"
+    lines = drawn(line)
     assert len(lines) > 100
     assert max(map(cell_len, lines)) < columns
     if columns == 200:
-        assert "(7 for the rate limit)" in lines[-3]
-    elif columns >= 40:
-        assert "/400 done" in lines[-3]
-        assert " left" in lines[-3]
-
-
-def test_a_wide_line_says_all_there_is_to_say():
-    clock = Clock()
-    with terminal(200) as screen:
-        progress = Progress(screen.stream, "m on b", 400, 100, lambda: BUSY, clock=clock)
-        for number in range(200):
-            clock.now += 0.5
-            progress.finished(record(0.5, None if number else "refused"))
-            screen.pump()
-        text = drawn(screen.read())[-1]
-    assert text == (
-        "m on b ##########...... 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 120/min, "
-        "64 requests in flight, 12 waiting (7 for the rate limit), 31 retries, 40 cached"
-    )
-
-
-def test_a_terminal_that_was_made_narrow_gets_shorter_lines():
-    clock = Clock()
-    with terminal(120) as screen:
-        progress = Progress(screen.stream, "some model on some benchmark", 400, 0, lambda: BUSY, clock=clock)
-        progress.tick()
-        assert cell_len(drawn(screen.read())[-1]) > 80
-        screen.resize(40)
-        clock.now += 1
-        progress.tick()
-        assert cell_len(drawn(screen.read())[-1]) < 40
+        assert lines[-2] == (
+            "########........ 200/400 done, 0:01:00, 0:01:00 left, 16 invalid, $0.0312, 200/min, "
+            "64 requests in flight, 12 waiting (7 for the rate limit), 31 retries, 40 cached"
+        )
 
 
 def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten_seconds():
@@ -151,7 +119,7 @@ def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten
     assert set(text) - {"\n"} == {each for each in text if each.isprintable()}
     lines = text.splitlines()
     assert lines[0] == "model?[31m? on bench: 1,000 samples to run"
-    assert [line.split(", ")[2] for line in lines[1:]] == [
+    assert [line.split(", ")[1] for line in lines[1:]] == [
         f"0:{minute:02}:{second:02}" for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
     ] + ["0:01:02"] * 2
     assert "64 requests in flight" in lines[-2]
@@ -170,15 +138,6 @@ def test_a_terminal_that_cannot_go_back_gets_plain_lines(monkeypatch: pytest.Mon
     assert lines[0] == "m on b: 3 samples to run"
     assert lines[1].startswith("m on b: 1/3 done, 0:00:00")
     assert len(lines) == 2
-
-
-def test_no_colour_is_ever_written(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    with terminal(80) as screen:
-        progress = Progress(screen.stream, "m on b", 3, 0, lambda: BUSY)
-        progress.finished(record())
-        progress.close()
-        assert not re.search(r"\x1b\[[0-9;]*m", screen.read())
 
 
 class Screen(io.StringIO):
@@ -220,14 +179,6 @@ def test_the_time_left_follows_the_present_rate_not_the_mean_since_the_start():
 
     # 1,120 done in 220 s: the mean of 5.1/s would say 763 s.
     assert left(shown_after(steps, 5000)) == pytest.approx(3880 / 10, rel=0.05)
-
-
-def test_starting_up_and_work_of_earlier_runs_are_not_in_the_rate():
-    def steps(progress: Progress, clock: Clock) -> None:
-        clock.now += 60
-        run_at(10, 20)(progress, clock)
-
-    assert left(shown_after(steps, 1000, already=7000)) == pytest.approx(800 / 10, rel=0.3)
 
 
 def test_a_first_wave_that_ends_at_once_promises_no_end_at_once():
@@ -272,36 +223,23 @@ def test_a_hanging_server_is_seen():
     assert "nothing finished for 30 s" in stream.getvalue().splitlines()[-1]
 
 
-def test_a_finished_run_says_so_at_once():
-    stream = io.StringIO()
-    progress = Progress(stream, "m on b", 0, 64)
-    progress.tick()
-    progress.close()
-    assert stream.getvalue() == "m on b: all 64 samples already done\n"
-
-
-def test_a_resumed_run_counts_what_was_there():
-    stream = io.StringIO()
-    progress = Progress(stream, "m on b", 40, 24)
-    progress.finished(record())
-    progress.close()
-    first, last = stream.getvalue().splitlines()
-    assert first == "m on b: resuming, 24 of 64 samples done"
-    assert last.startswith("m on b: 25/64 done, ")
-
-
 @pytest.mark.parametrize(
-    ("total", "already", "line"),
+    ("total", "already", "composition", "line"),
     [
-        (64, 0, "24 samples in 3 modes (64 to run)"),
-        (40, 24, "resuming, 24 of 64 (24 samples in 3 modes) done"),
-        (0, 64, "all 64 (24 samples in 3 modes) already done"),
+        (40, 24, "", "resuming, 24 of 64 samples done"),
+        (0, 64, "", "all 64 samples already done"),
+        (64, 0, "24 samples in 3 modes", "24 samples in 3 modes (64 to run)"),
+        (40, 24, "24 samples in 3 modes", "resuming, 24 of 64 (24 samples in 3 modes) done"),
+        (0, 64, "24 samples in 3 modes", "all 64 (24 samples in 3 modes) already done"),
     ],
 )
-def test_a_run_of_several_modes_counts_samples_and_their_runs_apart(total: int, already: int, line: str):
+def test_the_first_line_tells_what_runs_and_what_was_there(total: int, already: int, composition: str, line: str):
     stream = io.StringIO()
-    Progress(stream, "m on b", total, already, composition="24 samples in 3 modes").close()
-    assert stream.getvalue().splitlines()[0] == f"m on b: {line}"
+    progress = Progress(stream, "m on b", total, already, composition=composition)
+    progress.close()
+    first, *others = stream.getvalue().splitlines()
+    assert first == f"m on b: {line}"
+    assert [each.split(" done")[0] for each in others] == ([f"m on b: {already}/64"] if total else [])
 
 
 def test_a_note_stands_above_the_live_line():
@@ -311,7 +249,7 @@ def test_a_note_stands_above_the_live_line():
         screen.read()
         progress.note("stopping: 2 samples in flight")
         output = screen.read()
-    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\nm on b ................ 0/3 done")
+    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\n................ 0/3 done")
     stream = io.StringIO()
     Progress(stream, "m on b", 3, 0).note("stopping")
     assert stream.getvalue().endswith("\nstopping\n")

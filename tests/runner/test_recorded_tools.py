@@ -1,7 +1,6 @@
 """The back-end ``recorded``: reference calls get what was recorded of them, others are told so, nothing is run."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from typer.testing import CliRunner
 from agrotools.cli.main import app
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToleranceSlot, ToolCall, UsageError
 from agrotools.runner.config import RunSettings
-from agrotools.runner.recorded_tools import RecordedTools
-from agrotools.runner.toolsets import backend_by_tool
-from support.eval_process import AGROTOOLS, wait_for
+from agrotools.runner.plan import RecordedTools, backend_by_tool
 from support.made_gta import write_gta
 from support.plain_sample import plain_sample
 
@@ -168,22 +165,3 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["backends"] == {"calculate": "recorded", "weigh_on_the_moon": "recorded"}
     assert "9 of 9 observations are recorded ones" in " ".join(told.split())
-
-
-@pytest.mark.slow
-def test_kill_9_of_a_recorded_run_then_the_same_command_gives_every_record_once(tmp_path: Path):
-    count = 300
-    benchmark, run = write_weighings(tmp_path / "benchmark", count), tmp_path / "run"
-    command = ["eval", benchmark, "-m", "baseline:oracle", "--out", run, "--backend", "recorded"]
-    records = run / "records.jsonl"
-    process = subprocess.Popen([*AGROTOOLS, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: records.exists() and records.stat().st_size > 10_000)
-    process.kill()
-    process.wait()
-    at_the_kill = len(records.read_bytes().splitlines())
-    assert 0 < at_the_kill < count
-    agrotools(*command)
-    done = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
-    assert sorted(record["sample"]["id"] for record in done) == [f"w{number:04}" for number in range(count)]
-    steps = [step for record in done for step in record["trajectory"]["steps"] if step["kind"] == "call"]
-    assert all(step["recorded"] for step in steps)

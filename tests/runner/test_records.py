@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
-from agrotools.runner.records import iter_records, parsed, record_index
+from agrotools.runner.records import iter_records, record_index
 from agrotools.runner.store import RunStore
 from support.made_runs import finished_keys
 from support.runs import answered, invalid, manifest, record
@@ -34,6 +34,7 @@ def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first
     index = record_index(tmp_path / "b")
     assert list(index) == list(index) == made
     assert [*index.each_key()] == [each.key for each in made]
+    assert [*index.at([3, 1, 3])] == [made[3], made[1], made[3]]
     assert len(index) == 8
 
 
@@ -52,14 +53,6 @@ def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Pat
         written(tmp_path / run, *lines)
         assert list(iter_records(tmp_path / run)) == [answered("s1", "yes")]
         assert finished_keys(tmp_path / run) == {("no-tool", "s1", 0)}
-
-
-def test_the_last_of_equals_counts(tmp_path: Path):
-    written(tmp_path / "a", answered("s1", "first"), answered("s1", "second"))
-    assert list(iter_records(tmp_path / "a")) == [answered("s1", "second")]
-    first, second = (invalid("s1").model_copy(update={"invalid": reason}) for reason in ("first", "second"))
-    written(tmp_path / "b", first, second)
-    assert list(iter_records(tmp_path / "b")) == [second]
 
 
 def test_a_folder_without_records_has_none(tmp_path: Path):
@@ -91,12 +84,6 @@ def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, da
     assert "1 line cannot be read (line 2" in index.notes[0]
     with pytest.raises(RunStoreError, match="line 2"):
         iter_records(tmp_path)
-
-
-def test_the_byte_order_mark_of_an_editor_hides_no_record(tmp_path: Path):
-    path = written(tmp_path, record("s1"), record("s2"))
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert list(iter_records(tmp_path)) == [record("s1"), record("s2")]
 
 
 def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(tmp_path: Path):
@@ -192,13 +179,6 @@ def test_arguments_nested_as_deep_as_can_be_written_can_be_read(tmp_path: Path, 
     written(tmp_path, record("s1").model_copy(update={"trajectory": trajectory}))
     (back,) = list(iter_records(tmp_path))
     assert back.invalid is not None or back.trajectory.steps[0].call.arguments == {"a": value}
-
-
-def test_a_line_is_parsed_as_a_record_or_refused():
-    line = orjson.dumps(record("s1").model_dump(mode="json", by_alias=True))
-    assert parsed(line) == record("s1")
-    with pytest.raises(ValueError, match="mode"):
-        parsed(line.replace(b"no-tool", b"no-fool"))
 
 
 READ_MANY = """

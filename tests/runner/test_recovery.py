@@ -1,10 +1,8 @@
 """Damage to a run folder: whatever a crash, a disk or a full file system did, records that are whole stay."""
 
-import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError
-from agrotools.runner import recovery
+from agrotools.runner import records as recovery
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from support.made_runs import finished_keys
@@ -36,20 +34,6 @@ def resume(folder: Path, names=NAMES) -> list[str]:
             if ("no-tool", name, 0) not in finished_keys(store.folder):
                 store.append(answered(name, f"yes, {name}: ½"))
         return store.notes
-
-
-@pytest.mark.slow
-def test_a_run_cut_anywhere_in_its_last_two_lines_goes_on_to_the_same_file(tmp_path: Path):
-    whole = run_of(tmp_path)
-    ends = [at + 1 for at, byte in enumerate(whole) if byte == 10]
-    near_ends = {end + by for end in ends[1:] for by in (-2, -1, 0, 1, 2)}
-    for cut in sorted({*range(ends[1], len(whole) + 1, 11), *near_ends} & {*range(ends[1], len(whole) + 1)}):
-        (tmp_path / "records.jsonl").write_bytes(whole[:cut])
-        kept = sum(end - 1 <= cut for end in ends)
-        assert len(list(iter_records(tmp_path))) == kept
-        notes = resume(tmp_path)
-        assert (tmp_path / "records.jsonl").read_bytes() == whole
-        assert bool(notes) == (cut not in ends and cut + 1 not in ends)
 
 
 @given(st.data())
@@ -161,47 +145,6 @@ def test_a_full_disk_is_a_typed_error_and_no_part_of_a_line_stays(tmp_path: Path
     assert record("after") in list(iter_records(tmp_path))
 
 
-@pytest.fixture
-def tiny_disk(tmp_path: Path):
-    """A file system of 200 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if shutil.which("mount") is None or os.geteuid() != 0:
-        pytest.skip("only root can mount a small file system")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("this machine cannot mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_disk_that_fills_up_keeps_what_fitted_and_the_run_goes_on_when_there_is_room(tiny_disk: Path):
-    (tiny_disk / "ballast").write_bytes(b"x" * 100_000)
-    store = RunStore(tiny_disk / "run", manifest())
-
-    def fill() -> None:
-        for number in range(1000):
-            store.append(answered(f"s{number}", "x" * 1500))
-
-    with pytest.raises(RunStoreError, match="No space left on device"):
-        fill()
-    count = len(finished_keys(store.folder))
-    assert 10 < count < 1000
-    assert len(list(iter_records(tiny_disk / "run"))) == count
-    with suppress(RunStoreError):
-        store.close()
-    with pytest.raises(RunStoreError, match="No space left on device"):
-        RunStore(tiny_disk / "other" / "run", manifest())
-    assert not (tiny_disk / "other").exists()
-    (tiny_disk / "ballast").unlink()
-    with RunStore(tiny_disk / "run", manifest()) as resumed:
-        assert len(finished_keys(resumed.folder)) == count
-        resumed.append(record("later"))
-    assert len(list(iter_records(tiny_disk / "run"))) == count + 1
-
-
 @pytest.mark.parametrize(
     "place", ["/proc/agrotools-run", "/sys/agrotools/run", "/dev/null/run", "{file}/run", "{file}"]
 )
@@ -220,24 +163,6 @@ def test_folders_made_on_the_way_to_one_that_cannot_be_made_go_away(tmp_path: Pa
     with pytest.raises(RunStoreError, match="cannot write"):
         RunStore(tmp_path / "a" / "b" / ("x" * 300), manifest())
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_is_mounted_read_only_is_a_typed_error_also_for_root(tmp_path: Path):
-    run_of(tmp_path / "run")
-    folder = tmp_path / "run"
-    bound = subprocess.run(["mount", "--bind", folder, folder], capture_output=True, check=False)
-    if bound.returncode:
-        pytest.skip("this machine cannot mount a folder read-only")
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True, capture_output=True)
-        with pytest.raises(RunStoreError, match="Read-only file system"):
-            RunStore(folder, manifest())
-        with pytest.raises(RunStoreError, match="Read-only file system"):
-            RunStore(folder / "below" / "run", manifest())
-        assert len(list(iter_records(folder))) == len(NAMES)
-    finally:
-        subprocess.run(["umount", folder], check=True)
-    assert resume(folder) == []
 
 
 @pytest.mark.parametrize("target", ["/dev/full", "/dev/null", "/dev/zero"])
@@ -290,22 +215,6 @@ def test_without_manifest_and_copy_the_records_stay_and_the_way_on_is_said(tmp_p
         with pytest.raises(RunStoreError, match=r"cannot be read.*put it back from a copy.*left as it is"):
             attempt(tmp_path)
     assert (tmp_path / "records.jsonl").read_bytes() == whole
-
-
-def test_what_a_killed_process_was_just_writing_goes_away_and_what_another_writes_now_stays(tmp_path: Path):
-    run_of(tmp_path)
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    pid = int(ended.stdout)
-    names = ["manifest.json", ".manifest.copy.json", "records.jsonl", "scores.json", "report.html"]
-    for path in [*(f".{name}.{pid}.0" for name in names), f".report.html.{pid}", f"artifacts/.abc.png.{pid}.3",
-                 f".scores.json.{os.getpid()}.1", f".scores.json.{os.getppid()}.1"]:  # fmt: skip
-        (tmp_path / path).write_text("half")
-    (tmp_path / ".scratch").mkdir()
-    (tmp_path / ".scratch" / "overlay.png").touch()
-    resume(tmp_path)
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert left == {"manifest.json", ".manifest.copy.json", "records.jsonl", "artifacts", ".lock",
-                    f".scores.json.{os.getppid()}.1"}  # fmt: skip
 
 
 def test_links_in_a_run_folder_lead_nothing_outside_to_harm(tmp_path: Path):

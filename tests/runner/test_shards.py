@@ -48,16 +48,6 @@ def test_shards_are_parts_of_whole_clusters_the_same_everywhere_and_about_equal(
     assert max(loads) - min(loads) <= max(cost.values())
 
 
-@pytest.mark.process
-def test_a_split_of_a_benchmark_is_balanced_by_its_requests():
-    benchmark = at.load_benchmark("embedded", quick=True)
-    plan = work_items(benchmark.samples, ["end-to-end"], 1, only=benchmark.header.quick)
-    shards = split(plan, 4)
-    loads = [sum(expected_requests(benchmark.samples[at], "end-to-end") for at in shard) for shard in shards]
-    assert sum(map(len, shards)) == 60
-    assert max(loads) <= 1.05 * sum(loads) / 4, loads
-
-
 @pytest.mark.parametrize(("given_shard", "text"), [("3/16", "3/16"), (" 03 / 16", "3/16"), ((1, 1), "1/1")])
 def test_a_shard_is_given_as_text_or_numbers(given_shard: object, text: str):
     assert shard_text(given_shard) == text

@@ -24,14 +24,6 @@ from support.runs import manifest, record
 TESTS = str(Path(__file__).parents[1])
 
 
-def test_records_come_back_equal(tmp_path: Path):
-    with RunStore(tmp_path / "run", manifest()) as store:
-        store.append(record("s1"))
-        store.append(record("s2"))
-    assert list(iter_records(tmp_path / "run")) == [record("s1"), record("s2")]
-    assert read_manifest(tmp_path / "run") == manifest()
-
-
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
     first = manifest(tool_data={"measure": ""})
     with RunStore(tmp_path, first) as store:

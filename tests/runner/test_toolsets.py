@@ -12,8 +12,8 @@ from agrotools.cli.main import main
 from agrotools.core import Sample, UsageError
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import identity_hash
+from agrotools.runner.plan import offered_tools, with_offered_tools
 from agrotools.runner.store import read_manifest
-from agrotools.runner.toolsets import offered_tools, with_offered_tools
 from support.runs import manifest
 
 

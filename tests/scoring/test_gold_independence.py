@@ -89,15 +89,10 @@ def text_for(golds: list[Slot], random: Random) -> str:
     own += [name for each in golds if isinstance(each, ExactSlot) for names in each.aliases.values() for name in names]
     own += [*(PARTS if slot.name == "parts" else ()), "image_1", "image_2"]
     kinds: list[Callable[[], str]] = [
-        lambda: random.choice(own),
-        lambda: random.choice(own),
-        lambda: random.choice(WORDS),
-        lambda: random.choice(WORDS),
-        lambda: random.choice(NUMBERS),
-        lambda: random.choice(UNITS),
-        lambda: random.choice(MARKS),
-        lambda: random.choice(FRAMES).format(slot.name),
-    ]
+        lambda: random.choice(own), lambda: random.choice(own), lambda: random.choice(WORDS),
+        lambda: random.choice(WORDS), lambda: random.choice(NUMBERS), lambda: random.choice(UNITS),
+        lambda: random.choice(MARKS), lambda: random.choice(FRAMES).format(slot.name),
+    ]  # fmt: skip
     pieces = [random.choice(kinds)() for _ in range(random.choice((1, 2, 3, 4, 6, 8, 12, 20)))]
     start = f"{slot.name}: " if random.random() < 0.4 else ""
     return start + random.choice((" ", " ", "", "\n")).join(pieces)

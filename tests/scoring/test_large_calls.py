@@ -30,15 +30,11 @@ GOLD: dict[str, dict[str, Any]] = {
     "add_text": {"image": "a.png", "text": "t", "position": "lt"},
 }
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("lookup_agronomy", {"query": WORDS}),
-    ("lookup_agronomy", {"query": "x", "kb_id": WORDS}),
+    ("lookup_agronomy", {"query": WORDS}), ("lookup_agronomy", {"query": "x", "kb_id": WORDS}),
     ("lookup_agronomy", {f"name_{number}": number for number in range(20_000)}),
-    ("lookup_agronomy", {"a" * 1_000_000: 1}),
-    ("count_objects", {"image": "./" * 500_000, "target": "s" * 1_000_000}),
-    ("calculate", {"expression": "9**9**9**9"}),
-    ("calculate", {"expression": "(" * 500_000}),
-    ("calculate", {"expression": "1+" * 250_000 + "1"}),
-    ("calculate", {"expression": "9" * 1_000_000}),
+    ("lookup_agronomy", {"a" * 1_000_000: 1}), ("count_objects", {"image": "./" * 500_000, "target": "s" * 1_000_000}),
+    ("calculate", {"expression": "9**9**9**9"}), ("calculate", {"expression": "(" * 500_000}),
+    ("calculate", {"expression": "1+" * 250_000 + "1"}), ("calculate", {"expression": "9" * 1_000_000}),
     ("calculate", {"expression": "sum(v)", "variables": {"v": [1.5] * 1_000_000}}),
     ("calculate", {"expression": "+".join(f"{8.89 + 0.0003 * number:.4f}" for number in range(60))}),
     ("plot", {"kind": "line", "series": [{"name": "a", "y": list(range(1_000_000))}]}),
@@ -46,7 +42,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("plot", {"kind": "bar", "series": [{"name": "_" * 1_000_000, "x": ["a"], "y": [1]}]}),
     ("measure_crop_weed_area", {"image": "a.png", "label_map": {"crop": list(range(90_000))}}),
     ("add_text", {"image": "a.png", "text": "t", "position": "(" + " " * 1_000_000}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from agrotools.core import (
     Answer,
     ErrorInfo,
+    Fact,
     Observation,
+    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTrajectory,
@@ -62,24 +64,6 @@ def fas(summary, mode="end-to-end"):
     return summary.modes[mode].metrics["fas"]
 
 
-@given(st.lists(st.tuples(st.integers(0, 14), st.floats(0, 1)), min_size=1, max_size=40), st.randoms())
-def test_the_order_of_records_means_nothing_and_more_score_never_lowers_the_mean(values, random):
-    epochs: dict[int, int] = {}
-    pairs = []
-    for number, value in values:
-        pairs.append((record(sample(number), epoch=epochs.get(number, 0)), value))
-        epochs[number] = epochs.get(number, 0) + 1
-    before = fas(summary_of(pairs)).overall
-    means = [sum(v for n, v in values if n == number) / count for number, count in epochs.items()]
-    assert before.value == pytest.approx(sum(means) / len(means))
-    random.shuffle(pairs)
-    after = fas(summary_of(pairs)).overall
-    assert after.value == pytest.approx(before.value)
-    assert (after.interval is None) == (before.interval is None) == (len(epochs) < 10)
-    raised = [(pairs[0][0], 1.0), *pairs[1:]]
-    assert fas(summary_of(raised)).overall.value >= after.value - 1e-12
-
-
 def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_percent():
     pairs = [(record(sample(number)), float(number % 2)) for number in range(199)]
     pairs.append((record(sample(199), invalid="HTTP 503"), 0.0))
@@ -97,22 +81,35 @@ def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_pe
     assert summary_of(pairs, allow_invalid=True).modes["end-to-end"].headline
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
-def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(rows):
+@given(
+    st.lists(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=15),
+    st.randoms(),
+)
+def test_means_and_bounds_are_those_of_the_plain_formula_in_any_order(samples, random):
+    """An epoch is its value, and True if it is invalid; two samples are a cluster."""
     pairs = [
-        (record(sample(at), invalid="lost" if invalid else None), value) for at, (value, invalid) in enumerate(rows)
+        (record(sample(number, cluster=f"c{number // 2}"), epoch=epoch, invalid="lost" if is_lost else None), value)
+        for number, epochs in enumerate(samples)
+        for epoch, (value, is_lost) in enumerate(epochs)
     ]
-    metrics = summary_of(pairs).modes["end-to-end"].metrics
-    if all(invalid for _, invalid in rows):
-        assert metrics == {}
+    random.shuffle(pairs)
+    mode = summary_of(pairs).modes["end-to-end"]
+    lost = [sum(is_lost for _, is_lost in epochs) for epochs in samples]
+    totals = [sum(value for value, is_lost in epochs if not is_lost) for epochs in samples]
+    sizes = [*map(len, samples)]
+    assert (mode.n_samples, mode.n_clusters, mode.invalid.n) == (len(samples), (len(samples) + 1) // 2, sum(lost))
+    means = [total / (n - bad) for total, n, bad in zip(totals, sizes, lost, strict=True) if n > bad]
+    if not means:
+        assert mode.metrics == {}
         return
-    metric = metrics["fas"]
-    if not any(invalid for _, invalid in rows):
-        assert metric.bounds is None
-        return
-    truth = sum(value for value, _ in rows) / len(rows)
-    assert metric.bounds.lower - 1e-12 <= truth <= metric.bounds.upper + 1e-12
-    assert metric.bounds.lower - 1e-12 <= metric.overall.value <= metric.bounds.upper + 1e-12
+    metric = mode.metrics["fas"]
+    assert (metric.overall.value, metric.overall.n) == (pytest.approx(sum(means) / len(means)), len(means))
+    assert metric.by_family == {"SI": metric.overall}
+    assert (metric.bounds is None) == (not any(lost))
+    if metric.bounds is not None:
+        low = sum(total / n for total, n in zip(totals, sizes, strict=True)) / len(samples)
+        high = sum((total + bad) / n for total, n, bad in zip(totals, sizes, lost, strict=True)) / len(samples)
+        assert (metric.bounds.lower, metric.bounds.upper) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_had():
@@ -173,3 +170,11 @@ def test_two_runs_are_compared_on_what_both_have():
     difference = comparison.modes["end-to-end"]["fas"].overall
     assert (difference.value, difference.n) == (1.0, 25)
     assert comparison.unpaired == {"end-to-end": (5, 10)}
+
+
+def test_samples_whose_open_text_no_judge_graded_are_counted():
+    slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),))
+    records = [record(sample(number, slots=(slot,)), trajectory=answered("hoe")) for number in range(3)]
+    made = summarise(records, [[row(records[0], 1.0, "ots")], [], []]).modes["end-to-end"]
+    assert made.without_open_text == 2
+    assert summarise(records).modes["end-to-end"].metrics.keys() == {"ots_floor"}

@@ -28,8 +28,8 @@ from agrotools.core.form_item import asked_items
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.curve import dose_curve
-from agrotools.report.layout import PLAIN_WIDTH
 from agrotools.report.screen import Screen, screen
+from agrotools.report.terminal import PLAIN_WIDTH
 from agrotools.runner.rescore import Rescored, rescore, scored_run
 from agrotools.scoring import RunAggregator, compare, score_record
 from agrotools.scoring.aggregate import tallied

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from agrotools.scoring.statistics import (
     Estimate,
@@ -222,5 +223,7 @@ def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
     found = estimate_mean([0.0, 1.0] * 200, list(range(400))).detectable
     assert plan == pytest.approx(found, rel=0.01)
     assert plan == pytest.approx(0.099, abs=0.001)
+    t, t_power = (float(stdtrit(18, share)) for share in (0.975, 0.8))
+    assert planned_detectable([1] * 10) == pytest.approx((t + t_power) * (2 * 0.25 / 10) ** 0.5)
     assert planned_detectable([1] * 400, correlation=0.3) == pytest.approx(plan * 0.7**0.5)
     assert plan < planned_detectable([2] * 200) < planned_detectable([2] * 200, within=1.0)

@@ -313,17 +313,14 @@ def test_open_text_keeps_the_facts_that_the_observation_states():
 @pytest.mark.parametrize(
     "unknown",
     [
-        slot(ToleranceSlot, None, value=1.0),
-        slot(ToleranceSlot, "steps[0].observation.height_m", value=1.0),
-        slot(ToleranceSlot, "steps[0].observation.weed_pct / 0", value=1.0),
-        slot(ToleranceSlot, LABEL, value=1.0),
-        slot(BooleanSlot, LABEL, value=True),
-        slot(ExactSlot, "''", value="Lantana"),
+        slot(ToleranceSlot, None, value=1.0), slot(ToleranceSlot, "steps[0].observation.height_m", value=1.0),
+        slot(ToleranceSlot, "steps[0].observation.weed_pct / 0", value=1.0), slot(ToleranceSlot, LABEL, value=1.0),
+        slot(BooleanSlot, LABEL, value=True), slot(ExactSlot, "''", value="Lantana"),
         slot(ChoiceSetSlot, LABEL, value=("Lantana",), choices=WEEDS),
         slot(FileSlot, "steps[0].observation.weed_pct", value="image_1.jpg", choices=("image_1.jpg",)),
         slot(OpenTextSlot, LABEL, facts=[{"phrases": ["toxic"]}]),
     ],
-)
+)  # fmt: skip
 def test_slots_of_which_nothing_is_implied_are_left_out_and_counted(unknown):
     implied, truth, read = summary([unknown], "own: 1")
     assert implied is None

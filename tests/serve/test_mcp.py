@@ -237,23 +237,6 @@ def test_a_client_that_hangs_up_within_its_request_leaves_no_trace(workspace: Pa
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
-    async def work() -> None:
-        async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
-            accept = {"Accept": "application/json, text/event-stream"}
-            hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-            first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-            reply = await web.post(address, json=first, headers=accept)
-            accept |= {"Mcp-Session-Id": reply.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
-            await web.post(address, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=accept)
-            params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
-            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-            reply = await web.post(address, json=call, headers=accept)
-            assert '"value":42' in reply.text.replace(" ", "")
-
-    run(work())
-
-
 def test_hostile_requests_are_refused(workspace: Path):
     attacks: list[tuple[Mapping[str, str], bytes, int]] = [
         ({"Authorization": ""}, b"{}", 401), ({"Authorization": "Bearer wrong"}, b"{}", 401),

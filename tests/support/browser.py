@@ -28,12 +28,9 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 _START_S = 60.0
 _STEP_S = 60.0
 _LEFT = (
-    "navigated or closed",
-    "context was destroyed",
-    "Cannot find context",
-    "Cannot find default execution context",
+    "navigated or closed", "context was destroyed", "Cannot find context", "Cannot find default execution context",
     "Promise was collected",
-)
+)  # fmt: skip
 
 
 def find_browser() -> str | None:

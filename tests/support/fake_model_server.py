@@ -31,7 +31,6 @@ parser.add_argument("--die", default="")
 parser.add_argument("--die-after", type=int)
 parser.add_argument("--stubborn", action="store_true")
 parser.add_argument("--fork", action="store_true")
-parser.add_argument("--port-taken-once", type=Path)
 parser.add_argument("--version", action="version", version="version: 1234 (fake)")
 options = parser.parse_args()
 is_llama = options.program == "llama"
@@ -84,8 +83,5 @@ if options.fork:
     print("pid", other.pid, flush=True)
 if options.die:
     sys.exit(options.die)
-if options.port_taken_once and not options.port_taken_once.exists():
-    options.port_taken_once.touch()
-    sys.exit("couldn't bind HTTP server socket: address already in use")
 time.sleep(options.slow)
 ThreadingHTTPServer((options.host, options.port), Handler).serve_forever()

@@ -18,20 +18,29 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import cache
+from itertools import repeat
 from pathlib import Path
 from queue import Queue
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from agrotools.models.first_contact import QUESTIONS
+from agrotools.models.probe import QUESTIONS
 
+T = TypeVar("T")
 Body = dict[str, Any]
-Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
-"""``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
+Expected = Literal["ok", "context", "filtered", "length", "invalid", "refused_by_user_error"]
+"""``ok``: scored as if nothing had happened. ``context`` to ``length``: scored 0 with that termination. ``invalid``:
 left out of the mean. ``refused_by_user_error``: ends the run at once with what the user has to change."""
 
 _MARKER = re.compile(r"\[fault (?P<fault>[a-z0-9_]+) turn (?P<turn>\d+) sample (?P<sample>[A-Za-z0-9_.-]+)\]")
@@ -71,15 +80,13 @@ def _text(message: Body) -> str:
 
 
 def completion(
-    text: str | None = None, calls: tuple[tuple[str, Body], ...] = (), finish_reason: str | None = None
+    text: str | None = None, calls: Sequence[tuple[str, str | Body]] = (), finish_reason: str | None = None
 ) -> Body:
-    """A chat completion with ``text`` and native ``calls``, as JSON."""
+    """A chat completion with ``text`` and native ``calls`` (name, arguments), as JSON."""
     message: Body = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"c{index}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            for index, (name, arguments) in enumerate(calls)
-        ]
+    for index, (name, given) in enumerate(calls):
+        function = {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+        message.setdefault("tool_calls", []).append({"id": f"c{index}", "type": "function", "function": function})
     reason = finish_reason or ("tool_calls" if calls else "stop")
     written = 4096 if reason == "length" else 10
     return {
@@ -158,238 +165,92 @@ class Fault:
     """How many attempts meet it before a healthy reply; None: all."""
 
     @property
-    def expected_among_others(self) -> Expected:
-        """The outcome where other requests got replies before: then a reply that never begins is the model's doing."""
-        return "timeout" if self.act is _stalled_headers else self.expected_after_contact
-
-    @property
     def expected_after_contact(self) -> Expected:
         """The outcome where the first contact was answered: then neither the key nor the model's name is wrong."""
         if self.expected != "refused_by_user_error":
             return self.expected
-        return "ok" if self.act is _no_model_404 and self.times is not None else "invalid"
+        return "ok" if self.act is _no_model and self.times is not None else "invalid"
 
 
 FAULTS: dict[str, Fault] = {}
+_NO_REPLY, _TOO_LONG, _NO_WAIT = "no reply from", "longer than 16 MiB", "asks to wait"
+_OFTEN: dict[str, int | None] = {"once": 1, "twice": 2, "thrice": 3, "always": None}
 
 
-def _fault(expected: Expected, says: str = "", **times: int | None) -> Callable[[Act], Act]:
-    """Register ``act`` as a fault; ``times`` gives several of them, by suffix."""
-
-    def register(act: Act) -> Act:
-        name = act.__name__.lstrip("_")
-        for suffix, count in (times or {"": None}).items():
-            passes = count is not None
-            FAULTS[f"{name}_{suffix}" if suffix else name] = Fault(
-                act, "ok" if passes and expected == "invalid" else expected, "" if passes else says, count
-            )
-        return act
-
-    return register
+def _add(name: str, act: Act, expected: Expected, says: str = "", often: str = "") -> None:
+    """Register ``act`` as a fault, or, with several words of :data:`_OFTEN`, as several of them."""
+    for word in often.split() or ("",):
+        times = _OFTEN[word] if word else None
+        outcome = "ok" if times and expected == "invalid" else expected
+        FAULTS[f"{name}_{word}" if word else name] = Fault(act, outcome, "" if times else says, times)
 
 
-@_fault("ok")
-async def _none(exchange: Exchange) -> bool:
-    return await exchange.send(200, exchange.good)
+def _says(body: bytes | Callable[[Exchange], bytes], status: int = 200, **headers: str) -> Act:
+    """Send a whole response."""
+    return lambda exchange: exchange.send(status, body if isinstance(body, bytes) else body(exchange), **headers)
 
 
-@_fault("invalid", "no reply from", once=1, always=None)
+def _refuses(status: int, message: str, code: str | None = None, **headers: str | Callable[[], str]) -> Act:
+    """Send an error in OpenAI's shape; ``{key}`` in its message is the key of the request."""
+
+    async def act(exchange: Exchange) -> bool:
+        given = {name: each if isinstance(each, str) else each() for name, each in headers.items()}
+        return await exchange.error(status, message.format(key=exchange.key), code, **given)
+
+    return act
+
+
+def _begins(length: str, text: bytes = b"", end: str = "close") -> Act:
+    """Send headers and the beginning of a body, and then ``close``, ``reset`` or ``stall``."""
+    headers = {"Transfer-Encoding": "chunked"} if length == "chunked" else {"Content-Length": length}
+
+    async def act(exchange: Exchange) -> bool:
+        exchange.writer.write(head(200, headers) + text + exchange.good[:20])
+        if end == "stall":
+            return await exchange.stall()
+        await exchange.writer.drain()
+        await asyncio.sleep(0.01 if end == "reset" else 0)
+        return exchange.reset() if end == "reset" else False
+
+    return act
+
+
+def _flows(pieces: Callable[[bytes], Iterable[bytes]], pause_s: float) -> Act:
+    """Send a chunked body in pieces, with a pause after each."""
+
+    async def act(exchange: Exchange) -> bool:
+        exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
+        for piece in pieces(exchange.good):
+            exchange.writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            await exchange.writer.drain()
+            await asyncio.sleep(pause_s)
+        exchange.writer.write(b"0\r\n\r\n")
+        return True
+
+    return act
+
+
+async def _closed(exchange: Exchange) -> bool:
+    return False
+
+
 async def _reset(exchange: Exchange) -> bool:
     return exchange.reset()
 
 
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _hang_up(exchange: Exchange) -> bool:
-    return False
-
-
-@_fault("invalid", "no reply from", twice=2, always=None)
-async def _reset_mid_body(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
-    await exchange.writer.drain()
-    await asyncio.sleep(0.01)
-    return exchange.reset()
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _cut_body(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
-    return False
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _cut_chunk(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}) + b"fff\r\n" + exchange.good[:20])
-    return False
-
-
-@_fault("invalid", "no complete reply")
-async def _stalled_headers(exchange: Exchange) -> bool:
-    return await exchange.stall()
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _stalled_body(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
-    return await exchange.stall()
-
-
-@_fault("invalid", "longer than 16 MiB")
-async def _endless_body(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
-    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    while True:
-        exchange.writer.write(chunk)
-        await exchange.writer.drain()
-        await asyncio.sleep(0.001)
-
-
-@_fault("invalid", "had no end within")
-async def _dribble(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
-    while True:
-        exchange.writer.write(b"1\r\n \r\n")
-        await exchange.writer.drain()
-        await asyncio.sleep(0.05)
-
-
-@_fault("ok")
-async def _slow_but_sure(exchange: Exchange) -> bool:
-    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
-    for start in range(0, len(exchange.good), 50):
-        piece = exchange.good[start : start + 50]
-        exchange.writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-        await exchange.writer.drain()
-        await asyncio.sleep(0.01)
-    exchange.writer.write(b"0\r\n\r\n")
-    return True
-
-
-@_fault("ok")
 async def _said_twice(exchange: Exchange) -> bool:
     """A reply and, unasked, another: whoever uses the connection next must not take it for his own."""
     stray = json.dumps(completion("Final Answer: count: 999999")).encode()
-    length = {"Content-Length": str(len(exchange.good))}
-    exchange.writer.write(head(200, length) + exchange.good + head(200, {"Content-Length": str(len(stray))}) + stray)
+    for body in (exchange.good, stray):
+        exchange.writer.write(head(200, {"Content-Length": str(len(body))}) + body)
     return True
 
 
-@_fault("invalid", "no reply from")
-async def _huge_headers(exchange: Exchange) -> bool:
-    return await exchange.send(200, exchange.good, X_Padding="x" * 2**20)
-
-
-@_fault("invalid", "longer than 16 MiB")
-async def _gzip_bomb(exchange: Exchange) -> bool:
-    return await exchange.send(200, _bomb(), Content_Encoding="gzip")
-
-
-@_fault("ok")
-async def _gzip(exchange: Exchange) -> bool:
-    return await exchange.send(200, gzip.compress(exchange.good), Content_Encoding="gzip")
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _not_gzip(exchange: Exchange) -> bool:
-    return await exchange.send(200, exchange.good, Content_Encoding="gzip")
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
 async def _no_http(exchange: Exchange) -> bool:
     exchange.writer.write(b"220 mail.example.org ESMTP ready\r\n")
     return False
 
 
-@_fault("refused_by_user_error", "refuses the key", once=1, always=None)
-async def _key_401(exchange: Exchange) -> bool:
-    return await exchange.error(401, f"Incorrect API key provided: {exchange.key}.", "invalid_api_key")
-
-
-@_fault("refused_by_user_error", "The model does not exist", once=1, always=None)
-async def _no_model_404(exchange: Exchange) -> bool:
-    return await exchange.error(404, "The model does not exist", "model_not_found")
-
-
-@_fault("invalid", "Request Entity Too Large")
-async def _too_large_413(exchange: Exchange) -> bool:
-    return await exchange.send(413, b"<html><h1>Request Entity Too Large</h1></html>", Content_Type="text/html")
-
-
-@_fault("invalid", "slow down", twice=2)
-async def _wait_seconds_429(exchange: Exchange) -> bool:
-    return await exchange.error(429, "slow down", Retry_After="0.1")
-
-
-@_fault("invalid", "slow down", twice=2)
-async def _wait_ms_429(exchange: Exchange) -> bool:
-    return await exchange.error(429, "slow down", Retry_After_Ms="80")
-
-
-@_fault("invalid", "slow down", once=1)
-async def _wait_date_429(exchange: Exchange) -> bool:
-    # A date has whole seconds: this one is at most one second away.
-    return await exchange.error(429, "slow down", Retry_After=_http_date(datetime.now(UTC)))
-
-
-@_fault("invalid", "asks to wait")
-async def _wait_a_day_429(exchange: Exchange) -> bool:
-    return await exchange.error(429, "quota of today used up", Retry_After=str(_DAY_S))
-
-
-@_fault("invalid", "asks to wait")
-async def _wait_for_tomorrow_429(exchange: Exchange) -> bool:
-    return await exchange.error(429, "come back", Retry_After=_http_date(datetime.now(UTC) + timedelta(days=1)))
-
-
-@_fault("invalid", "slow down", twice=2, always=None)
-async def _plain_429(exchange: Exchange) -> bool:
-    return await exchange.error(429, "slow down")
-
-
-@_fault("invalid", "database gone", thrice=3, always=None)
-async def _error_500(exchange: Exchange) -> bool:
-    return await exchange.error(500, "database gone")
-
-
-@_fault("context", "maximum context length")
-async def _context_openai(exchange: Exchange) -> bool:
-    said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
-    return await exchange.error(400, said, "context_length_exceeded")
-
-
-@_fault("invalid", "not known: 'unheard_of'")
-async def _unheard_of_ending(exchange: Exchange) -> bool:
-    body = completion("Final An", finish_reason="unheard_of")
-    return await exchange.send(200, json.dumps(body).encode())
-
-
-@_fault("filtered", "content management policy")
-async def _filter_400(exchange: Exchange) -> bool:
-    said = "The response was filtered by Azure's content management policy"
-    return await exchange.error(400, said, "content_filter")
-
-
-@_fault("length")
-async def _length_stop(exchange: Exchange) -> bool:
-    return await exchange.send(200, json.dumps(completion("Thought: first I", finish_reason="length")).encode())
-
-
-@_fault("invalid", "not JSON", twice=2, always=None)
-async def _no_json(exchange: Exchange) -> bool:
-    return await exchange.send(200, exchange.good[:-10])
-
-
-@_fault("invalid", "upstream is gone", once=1, always=None)
-async def _error_in_200(exchange: Exchange) -> bool:
-    return await exchange.send(200, b'{"error": {"message": "upstream is gone", "code": 503}}')
-
-
-@_fault("invalid", "no reply from", once=1, always=None)
-async def _empty_200(exchange: Exchange) -> bool:
-    return await exchange.send(200, b"")
-
-
-@_fault("ok", once=1)
 async def _outage(exchange: Exchange) -> bool:
     """The whole server goes away for a moment: all its connections break, new ones are refused."""
     assert exchange.server.go_away
@@ -397,18 +258,60 @@ async def _outage(exchange: Exchange) -> bool:
     return False
 
 
-def _http_date(moment: datetime) -> str:
-    return format_datetime(moment.replace(microsecond=0), usegmt=True)
+_CONTEXT = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+_FILTERED = "The response was filtered by Azure's content management policy"
+_none = _says(lambda exchange: exchange.good)
+_add("none", _none, "ok")
+_add("reset", _reset, "invalid", _NO_REPLY, "once always")
+_add("hang_up", _closed, "invalid", _NO_REPLY, "once always")
+_add("reset_mid_body", _begins("5000", end="reset"), "invalid", _NO_REPLY, "twice always")
+_add("cut_body", _begins("5000"), "invalid", _NO_REPLY, "once always")
+_add("cut_chunk", _begins("chunked", b"fff\r\n"), "invalid", _NO_REPLY, "once always")
+_add("stalled_headers", Exchange.stall, "invalid", "no complete reply")
+_add("stalled_body", _begins("5000", end="stall"), "invalid", _NO_REPLY, "once always")
+_add("endless_body", _flows(lambda _: repeat(b" " * 0x10000), 0.001), "invalid", _TOO_LONG)
+_add("dribble", _flows(lambda _: repeat(b" "), 0.05), "invalid", "had no end within")
+_add("slow_but_sure", _flows(lambda good: [good[at : at + 50] for at in range(0, len(good), 50)], 0.01), "ok")
+_add("said_twice", _said_twice, "ok")
+_add("huge_headers", _says(lambda exchange: exchange.good, X_Padding="x" * 2**20), "invalid", _NO_REPLY)
+_add("gzip_bomb", _says(lambda _: _bomb(), Content_Encoding="gzip"), "invalid", _TOO_LONG)
+_add("gzip", _says(lambda exchange: gzip.compress(exchange.good), Content_Encoding="gzip"), "ok")
+_add("not_gzip", _says(lambda exchange: exchange.good, Content_Encoding="gzip"), "invalid", _NO_REPLY, "once always")
+_add("no_http", _no_http, "invalid", _NO_REPLY, "once always")
+_key = _refuses(401, "Incorrect API key provided: {key}.", "invalid_api_key")
+_add("key_401", _key, "refused_by_user_error", "refuses the key", "once always")
+_no_model = _refuses(404, "The model does not exist", "model_not_found")
+_add("no_model_404", _no_model, "refused_by_user_error", "The model does not exist", "once always")
+_page = b"<html><h1>Request Entity Too Large</h1></html>"
+_add("too_large_413", _says(_page, 413, Content_Type="text/html"), "invalid", "Request Entity Too Large")
+_add("wait_seconds_429", _refuses(429, "slow down", Retry_After="0.1"), "invalid", "slow down", "twice")
+_add("wait_ms_429", _refuses(429, "slow down", Retry_After_Ms="80"), "invalid", "slow down", "twice")
+# A date has whole seconds: this one is at most one second away.
+_add("wait_date_429", _refuses(429, "slow down", Retry_After=lambda: _http_date(0)), "invalid", "slow down", "once")
+_add("wait_a_day_429", _refuses(429, "quota of today used up", Retry_After=str(_DAY_S)), "invalid", _NO_WAIT)
+_add("wait_for_tomorrow_429", _refuses(429, "come back", Retry_After=lambda: _http_date(1)), "invalid", _NO_WAIT)
+_add("plain_429", _refuses(429, "slow down"), "invalid", "slow down", "twice always")
+_add("error_500", _refuses(500, "database gone"), "invalid", "database gone", "thrice always")
+_add("context_openai", _refuses(400, _CONTEXT, "context_length_exceeded"), "context", "maximum context length")
+_ending = _says(json.dumps(completion("Final An", finish_reason="unheard_of")).encode())
+_add("unheard_of_ending", _ending, "invalid", "not known: 'unheard_of'")
+_add("filter_400", _refuses(400, _FILTERED, "content_filter"), "filtered", "content management policy")
+_add("length_stop", _says(json.dumps(completion("Thought: first I", finish_reason="length")).encode()), "length")
+_add("no_json", _says(lambda exchange: exchange.good[:-10]), "invalid", "not JSON", "twice always")
+_gone = _says(b'{"error": {"message": "upstream is gone", "code": 503}}')
+_add("error_in_200", _gone, "invalid", "upstream is gone", "once always")
+_add("empty_200", _says(b""), "invalid", _NO_REPLY, "once always")
+_add("outage", _outage, "ok", often="once")
 
 
-_BOMBS: list[bytes] = []
+def _http_date(days: int) -> str:
+    return format_datetime((datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0), usegmt=True)
 
 
+@cache
 def _bomb() -> bytes:
     """100 KB that unfold to 100 MB."""
-    if not _BOMBS:
-        _BOMBS.append(gzip.compress(bytes(100 * 2**20), compresslevel=1))
-    return _BOMBS[0]
+    return gzip.compress(bytes(100 * 2**20), compresslevel=1)
 
 
 @dataclass
@@ -497,25 +400,30 @@ async def fault_server(
 
 
 @contextmanager
-def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> Iterator[FaultServer]:
-    """The same in a thread of its own, for tests of what runs an event loop itself."""
-    ready: Queue[FaultServer] = Queue()
-    loop = asyncio.new_event_loop()
-    ended = asyncio.Event()
+def beside(made: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """What an asynchronous server gives, served in a thread of its own: for tests of what runs an event loop itself."""
+    ready: Queue[T] = Queue()
+    end: list[Callable[[], object]] = []
 
-    async def serve() -> None:
-        async with fault_server(responder, **options) as state:
-            ready.put(state)
-            await ended.wait()
+    async def main() -> None:
+        done, loop = asyncio.Event(), asyncio.get_running_loop()
+        end.append(lambda: loop.call_soon_threadsafe(done.set))
+        async with made as server:
+            ready.put(server)
+            await done.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="fault server", daemon=True)
+    thread = threading.Thread(target=asyncio.run, args=(main(),), name="server", daemon=True)
     thread.start()
     try:
         yield ready.get(timeout=30)
     finally:
-        loop.call_soon_threadsafe(ended.set)
+        end[0]()
         thread.join(timeout=30)
-        loop.close()
+
+
+def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> AbstractContextManager[FaultServer]:
+    """:func:`fault_server` in a thread of its own."""
+    return beside(fault_server(responder, **options))
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body] | None:

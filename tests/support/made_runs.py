@@ -30,14 +30,11 @@ from agrotools.runner.store import RunStore
 from support.runs import manifest
 
 ATTACKS = (
-    "</script><img src=x onerror=window.hit=1>",
-    "<script>window.hit=1</script>",
-    '"><svg onload=window.hit=1>',
-    "javascript:window.hit=1",
-    "</style></template></textarea><iframe src=http://127.0.0.1:9/></iframe>",
+    "</script><img src=x onerror=window.hit=1>", "<script>window.hit=1</script>", '"><svg onload=window.hit=1>',
+    "javascript:window.hit=1", "</style></template></textarea><iframe src=http://127.0.0.1:9/></iframe>",
     "<!--<script>{{ 7 * 7 }}${window.hit=1}\u2028window.hit=1\u202e",
     "<base href=http://127.0.0.1:9/><meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'>",
-)
+)  # fmt: skip
 ATTACK = " ".join(ATTACKS)
 
 

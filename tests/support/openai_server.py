@@ -1,23 +1,19 @@
 """An OpenAI-compatible endpoint on this machine that answers by a benchmark's reference trajectories.
 
-``good`` makes every reference call with the values it was shown and answers from them; ``sloppy`` makes the mistakes
-that models make (odd formats, wrong arguments, wrong tools, early or wrong answers); ``broken`` is a bad server beside
-(500, 429, no JSON, no choices, context and filter errors). What goes wrong depends on the request alone, so that runs
-repeat.
+It makes every reference call with the values it was shown and answers from them. If it is ``sloppy``, it makes the
+mistakes that models make (odd formats, wrong arguments, wrong tools, early or wrong answers), by the request alone.
 """
 
 import asyncio
 import hashlib
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import web
 from pydantic import JsonValue
@@ -27,13 +23,12 @@ from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.record import literal_value, resolved_value
 from agrotools.models import ImagePart
-from agrotools.models.first_contact import QUESTIONS
+from agrotools.models.probe import QUESTIONS
 from agrotools.text.answer_form import format_answer
+from support.fault_server import Body, beside
+from support.fault_server import completion as completion_body
 
-Behaviour = Literal["good", "sloppy", "broken"]
-BEHAVIOURS: tuple[Behaviour, ...] = ("good", "sloppy", "broken")
-Body = dict[str, Any]
-Responder = Callable[[Body], web.Response]
+Responder = Callable[[Body], web.Response | Awaitable[web.Response]]
 SPEC = ToolSpec(
     name="calculate",
     category="analytics",
@@ -77,7 +72,8 @@ async def serve(
         endpoint.bodies.append(await request.read())
         endpoint.headers.append(dict(request.headers))
         await asyncio.sleep(latency_s)
-        return responder(body)
+        reply = responder(body)
+        return await reply if isinstance(reply, Awaitable) else reply
 
     async def answer_responses(request: web.Request) -> web.Response:
         body = chat_body(await request.json())
@@ -86,12 +82,13 @@ async def serve(
             return response_of(completion("yes"))
         endpoint.requests.append(body)
         endpoint.bodies.append(await request.read())
-        return response_of(responder(body))
+        reply = responder(body)
+        return response_of(await reply if isinstance(reply, Awaitable) else reply)
 
     app = web.Application(client_max_size=512 * 2**20)
     app.router.add_post("/v1/chat/completions", answer)
     app.router.add_post("/v1/responses", answer_responses)
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)
@@ -102,26 +99,9 @@ async def serve(
         await runner.cleanup()
 
 
-@contextmanager
-def serving(responder: Responder, *, latency_s: float = 0.0, greets: bool = True) -> Iterator[Endpoint]:
-    """``serve`` in a thread of its own, for tests of what runs an event loop itself."""
-    ready: Queue[Endpoint] = Queue()
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done, loop = asyncio.Event(), asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(responder, latency_s=latency_s, greets=greets) as endpoint:
-            ready.put(endpoint)
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),), daemon=True)
-    thread.start()
-    try:
-        yield ready.get(timeout=30)
-    finally:
-        end[0]()
-        thread.join(timeout=30)
+def serving(responder: Responder, **options: Any) -> AbstractContextManager[Endpoint]:
+    """:func:`serve` in a thread of its own."""
+    return beside(serve(responder, **options))
 
 
 def text_of(message: Body) -> str:
@@ -141,22 +121,7 @@ def completion(
     text: str | None = None, calls: Sequence[tuple[str, str]] = (), finish_reason: str | None = None
 ) -> web.Response:
     """A chat completion with ``text`` and native ``calls`` (name, arguments as text)."""
-    message: Body = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"srv-{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
-            for index, (name, arguments) in enumerate(calls)
-        ]
-    reason = finish_reason or ("tool_calls" if calls else "stop")
-    written = 4096 if reason == "length" else 10
-    return web.json_response(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
-        }
-    )
+    return web.json_response(completion_body(text, calls, finish_reason))
 
 
 def chat_body(body: Body) -> Body:
@@ -227,38 +192,29 @@ class ReferenceFollower:
     Samples are found by their query; those that share one are told apart by the images in the request.
     """
 
-    def __init__(self, samples: Sequence[Sample], root: Path, behaviour: Behaviour = "good") -> None:
-        self._root = root
-        self._behaviour: Behaviour = behaviour
+    def __init__(self, samples: Sequence[Sample], root: Path, *, sloppy: bool = False) -> None:
+        self._root, self._sloppy = root, sloppy
         self._by_query: dict[str, list[Sample]] = defaultdict(list)
         self._images: dict[str, list[str]] = {}
-        self._seen: Counter[str] = Counter()
         for sample in samples:
             self._by_query[sample.query].append(sample)
 
     @classmethod
-    def of_folder(cls, folder: Path, behaviour: Behaviour) -> "ReferenceFollower":
+    def of_folder(cls, folder: Path) -> "ReferenceFollower":
         lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-        return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder, behaviour)
+        return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder)
 
     def __call__(self, body: Body) -> web.Response:
         question = text_of(next(message for message in body["messages"] if message["role"] == "user"))
         sample = self._sample(question, body)
         if sample is None:
             return error(400, "this endpoint knows no sample with that question")
-        digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-        self._seen[digest] += 1
-        luck = Luck(digest)
-        if self._behaviour == "broken":
-            fault = _server_fault(luck, self._seen[digest])
-            if fault is not None:
-                return fault
         protocol = (
             "native" if body.get("tools") else "react" if "Action Input:" in text_of(body["messages"][0]) else "none"
         )
         if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
             protocol = "none"
-        return _reply(sample, _results(body["messages"]), protocol, None if self._behaviour == "good" else luck)
+        return _reply(sample, _results(body["messages"]), protocol, Luck(body) if self._sloppy else None)
 
     def _sample(self, question: str, body: Body) -> Sample | None:
         matching = [query for query in self._by_query if question.endswith(f"Question: {query}")]
@@ -280,8 +236,8 @@ class ReferenceFollower:
 class Luck:
     """Random choices that depend on a request alone."""
 
-    def __init__(self, digest: str) -> None:
-        self._digest = digest
+    def __init__(self, body: Body) -> None:
+        self._digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
     def of(self, purpose: str) -> float:
         """A number in [0, 1) for ``purpose``."""
@@ -357,29 +313,3 @@ def _answer(
 
 def _off(value: JsonValue) -> JsonValue:
     return value * 2 + 1 if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _server_fault(luck: Luck, attempt: int) -> web.Response | None:
-    """A fault for this request; the first five kinds pass when it is sent again."""
-    chance = luck.of("server")
-    if attempt == 1:
-        if chance < 0.06:
-            return error(500, "the server had an error")
-        if chance < 0.12:
-            return error(429, "slow down", **{"Retry-After": "0"})
-        if chance < 0.15:
-            return web.Response(text="<html>Bad gateway</html>", content_type="text/html")
-        if chance < 0.18:
-            return web.json_response({"choices": []})
-        if chance < 0.21:
-            return web.Response(status=503, text="overloaded")
-    if 0.21 <= chance < 0.24:
-        said = "This model's maximum context length is 4096 tokens. However, your messages resulted in 5210 tokens."
-        return error(400, said, "context_length_exceeded")
-    if 0.24 <= chance < 0.27:
-        return completion("Thought: first I", finish_reason="length")
-    if 0.27 <= chance < 0.3:
-        return completion("", finish_reason="content_filter")
-    if 0.3 <= chance < 0.4:
-        return completion("{{{ Action")
-    return None

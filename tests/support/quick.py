@@ -9,6 +9,4 @@ from agrotools.runner import execute
 def shorten_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait tenths of a second where a run waits seconds; time limits stay as they are set."""
     monkeypatch.setattr(openai_compatible, "backoff_s", lambda _wire, attempt: 0.1 * attempt)
-    monkeypatch.setattr(openai_compatible, "_OTHERS_FIRST_S", 0.25)
-    monkeypatch.setattr(openai_compatible, "_LOOKS_AGAIN_S", 0.05)
     monkeypatch.setattr(execute, "_TICK_S", 0.1)

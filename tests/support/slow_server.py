@@ -4,16 +4,15 @@ Like most servers they go on with a request when its client has gone away.
 """
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from queue import Queue as Handover
-from typing import Any
+from dataclasses import dataclass
 
 from aiohttp import web
 
-Body = dict[str, Any]
+from support.fault_server import Body
+from support.openai_server import completion, serving
+
 Work = Callable[[Body], Awaitable[None]]
 """Returns when the reply to a request is ready."""
 
@@ -93,17 +92,15 @@ class HungFor:
 
 @dataclass
 class Slowing:
-    """Each request takes ``more_s`` longer than the one before; a probe takes ``probe_s``, or as long."""
+    """Each request takes ``more_s`` longer than the one before."""
 
     service_s: float = 0.1
     more_s: float = 0.1
-    probe_s: float | None = None
     _seen: int = 0
 
-    async def __call__(self, body: Body) -> None:
+    async def __call__(self, _body: Body) -> None:
         self._seen += 1
-        takes_s = self.service_s + self.more_s * self._seen
-        await asyncio.sleep(self.probe_s if is_probe(body) and self.probe_s is not None else takes_s)
+        await asyncio.sleep(self.service_s + self.more_s * self._seen)
 
 
 @dataclass
@@ -111,55 +108,22 @@ class SlowServer:
     """A running server. ``requests`` are the texts that it was asked, in order."""
 
     base_url: str
-    requests: list[str] = field(default_factory=list)
+    requests: list[str]
 
     def times(self, word: str) -> int:
         """How many requests held ``word``."""
         return sum(word in text for text in self.requests)
 
 
-async def _serve(work: Work, state: SlowServer, port: int, ready: Callable[[], None], ended: asyncio.Event) -> None:
-    working: set[asyncio.Task[None]] = set()
-
-    async def answer(request: web.Request) -> web.Response:
-        body = await request.json()
-        state.requests.append(text_of(body))
-        task = asyncio.ensure_future(work(body))
-        working.add(task)
-        task.add_done_callback(working.discard)
-        await task
-        message = {"role": "assistant", "content": "Final Answer: weeds: yes"}
-        usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
-        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
-
-    app = web.Application(client_max_size=2**26)
-    app.router.add_post("/v1/chat/completions", answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
-    await site.start()
-    state.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    ready()
-    await ended.wait()
-    for task in working:
-        task.cancel()
-    await asyncio.sleep(0)
-    await runner.cleanup()
-
-
 @contextmanager
 def slow_server(work: Work, port: int = 0) -> Iterator[SlowServer]:
     """Serve in a thread of its own until the block ends."""
-    handover: Handover[SlowServer] = Handover()
-    loop = asyncio.new_event_loop()
-    ended = asyncio.Event()
-    state = SlowServer("")
-    serving = _serve(work, state, port, lambda: handover.put(state), ended)
-    thread = threading.Thread(target=loop.run_until_complete, args=(serving,), name="slow server", daemon=True)
-    thread.start()
-    try:
-        yield handover.get(timeout=30)
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join(timeout=30)
-        loop.close()
+    requests: list[str] = []
+
+    async def respond(body: Body) -> web.Response:
+        requests.append(text_of(body))
+        await work(body)
+        return completion("Final Answer: weeds: yes")
+
+    with serving(respond, port=port, greets=False) as endpoint:
+        yield SlowServer(endpoint.base_url, requests)

@@ -4,12 +4,9 @@ import ctypes
 import os
 import random
 import signal
-import stat
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,7 +128,6 @@ Failure = Literal[
     "big_result",
     "big_artifact",
     "wrong_type",
-    "nan",
 ]
 
 
@@ -160,8 +156,6 @@ def fail(how: Annotated[Failure, Field(description="in which way")]) -> Number:
             return Big(value=0, figure=save_artifact("big.png", "plot", bytes(300 * 2**20)))
         case "wrong_type":
             return {"value": 1}  # pyright: ignore[reportReturnType]
-        case "nan":
-            pass
     return Number(value=float("nan"))
 
 
@@ -185,76 +179,14 @@ def hang(
     return Empty()
 
 
-Spoiling = Literal["poison", "thread", "daemon_thread", "leak", "child", "daemon", "come_back_twice"]
 LEAKED: list[bytearray] = []
-LEFT_BEHIND: list[subprocess.Popen] = []
 
 
 @tool(category="general")
-def spoil(
-    how: Annotated[Spoiling, Field(description="in which way")],
-    pid_file: Annotated[str, Field(description="where to leave process ids")] = "",
-) -> Empty:
-    """Succeed, and leave something behind that hurts whoever comes next."""
-    match how:
-        case "poison":
-            time.sleep = lambda _seconds: ctypes.string_at(0)
-        case "thread":
-            threading.Timer(0.2, os._exit, [3]).start()
-        case "daemon_thread":
-            timer = threading.Timer(0.2, os._exit, [3])
-            timer.daemon = True
-            timer.start()
-        case "leak":
-            LEAKED.append(bytearray(600 * 2**20))
-        case "child" | "daemon":
-            # a daemon leaves the session and group of its worker; nobody here waits for either
-            child = subprocess.Popen(["/bin/sleep", "600"], start_new_session=how == "daemon")
-            Path(pid_file).write_text(str(child.pid))
-            LEFT_BEHIND.append(child)
-        case "come_back_twice":
-            os.fork()
+def keep_memory() -> Empty:
+    """Succeed, and leave memory taken."""
+    LEAKED.append(bytearray(600 * 2**20))
     return Empty()
-
-
-Break = Literal["garbage", "large_header", "close_output", "crash_beside_child", "numpy_memory"]
-
-
-@tool(category="general")
-def break_line(how: Annotated[Break, Field(description="in which way")]) -> Empty:
-    """Break the connection to the caller, whatever it is."""
-    match how:
-        case "garbage" | "large_header":
-            content = b"\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00not json" if how == "garbage" else b"\xff" * 99
-            for number in (number for number in range(3, 64) if number not in _log_descriptors()):
-                with suppress(OSError):
-                    os.write(number, content)
-        case "close_output":
-            os.closerange(3, 64)
-            time.sleep(0.2)
-        case "crash_beside_child":
-            if os.fork() == 0:
-                time.sleep(600)
-            ctypes.string_at(0)
-        case "numpy_memory":
-            import numpy as np
-
-            grown = np.ones(2**20)
-            while True:
-                grown = np.concatenate([grown, grown])
-    return Empty()
-
-
-def _log_descriptors() -> set[int]:
-    """Those that are no pipe: writing there would only spoil our own log."""
-    return {number for number in range(3, 64) if not _is_pipe(number)}
-
-
-def _is_pipe(number: int) -> bool:
-    try:
-        return stat.S_ISFIFO(os.fstat(number).st_mode)
-    except OSError:
-        return False
 
 
 @tool(category="general")
@@ -278,5 +210,5 @@ def use_gpu(
     return OnGpu(value=value, devices=devices, pid=os.getpid(), caller=os.getppid())
 
 
-ALL = (environment, look, echo, shout, fail, hang, spoil, break_line, weigh, use_gpu)
+ALL = (environment, look, echo, shout, fail, hang, keep_memory, weigh, use_gpu)
 BY_NAME: dict[str, Tool] = {made.name: made for made in ALL}

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -14,7 +15,6 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
-from agrotools.tools import worker_process
 from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor
@@ -237,14 +237,28 @@ async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace)
     assert await eventually(lambda: live() == before)
 
 
-async def test_a_worker_retires(workspace, monkeypatch):
-    monkeypatch.setattr(worker_process, "CALLS_PER_WORKER", 20)
+async def test_leaked_memory_is_not_charged_to_the_next_call(workspace):
+    async with ToolExecutor(workers=1, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
+        assert error_kind(await call(executor, workspace, "weigh", size_mb=2000)) == "limit"
+        assert (await call(executor, workspace, "keep_memory")).observation.ok
+        assert (await call(executor, workspace, "weigh", size_mb=500)).observation.ok
+
+
+async def test_a_call_that_crashes_every_time_is_tried_on_a_new_worker_once(workspace):
     async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
-        pids = set()
-        for number in range(21):
-            await call(executor, workspace, "echo", value=number)
-            pids.update(executor.worker_pids)
-        assert len(pids) == 2
+        assert (await call(executor, workspace, "echo", value=1)).observation.ok
+        assert error_kind(await call(executor, workspace, "fail", how="segfault")) == "tool_failed"
+        assert executor.calls_of_workers == 3
+
+
+async def test_a_worker_killed_from_outside_costs_no_call(workspace):
+    async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
+        await call(executor, workspace, "echo", value=0)
+        (pid,) = executor.worker_pids
+        tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
+        await asyncio.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        assert [value(outcome) for outcome in await asyncio.gather(*tasks)] == list(range(7))
 
 
 async def test_nothing_is_left_after_the_end(workspace, tmp_path):

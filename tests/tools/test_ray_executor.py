@@ -27,12 +27,6 @@ from test_executor import (  # noqa: F401
     test_what_a_hanging_call_started_is_killed_with_it,
     workspace,
 )
-from test_worker_faults import (  # noqa: F401
-    test_a_broken_line_is_seen_at_once_and_costs_its_own_call_alone,
-    test_leaked_memory_is_not_charged_to_the_next,
-    test_processes_that_a_tool_leaves_behind_are_ended,
-    test_what_a_call_leaves_behind_is_not_charged_to_the_next,
-)
 
 from support.ray_cluster import started_cluster
 

@@ -177,15 +177,6 @@ def test_masks_of_every_form_give_the_same_classes(tmp_path: Path) -> None:
     assert np.array_equal(read_labels(tmp_path / "rgb.png").classes, grey)
 
 
-def test_a_mask_is_read_in_part(tmp_path: Path) -> None:
-    classes = np.arange(200, dtype=np.uint8).reshape(10, 20)
-    Image.fromarray(classes).save(tmp_path / "a.png")
-    write_raster(tmp_path / "a.tif", classes[None])
-    for name in ("a.png", "a.tif"):
-        assert np.array_equal(read_labels(tmp_path / name, (3, 2, 8, 6)).classes, classes[2:6, 3:8])
-        assert fault(tmp_path / name, lambda path: read_labels(path, (3, 2, 21, 6))).kind == "region_empty"
-
-
 def test_masks_that_hold_no_class_numbers_are_refused(tmp_path: Path) -> None:
     Image.fromarray(COLOURS).save(tmp_path / "colours.png")
     assert "colours" in fault(tmp_path / "colours.png", read_labels).message

@@ -48,7 +48,4 @@ def test_a_picture_that_is_less_like_those_learnt_from_is_stranger() -> None:
 def test_distance_is_to_the_nearest_references() -> None:
     references = np.array([[0, 0], [0, 3], [0, 4], [90, 90]], np.float32)
     assert nearest_distance(np.zeros((1, 2), np.float32), references)[0] == pytest.approx(np.sqrt((9 + 16) / 3))
-    excluded = np.array([[True, *[False] * (len(references) - 1)]])
-    without = nearest_distance(np.zeros((1, 2), np.float32), references, excluded)
-    assert without == pytest.approx(nearest_distance(np.zeros((1, 2), np.float32), references[1:]))
     assert np.linalg.norm(unit_rows(references + 1), axis=1) == pytest.approx(1)

@@ -23,10 +23,9 @@ from agrotools.agents.task import ToolDescription, UsageReport
 from agrotools.core import AgrotoolsError, BudgetReached, EndpointRefusal, ToolSpec, Usage, UsageError
 from agrotools.models import Completion, Endpoint, ImagePart, Message, RequestedCall, TextPart
 from agrotools.models.base import ContentPart, Role, image_urls, json_bytes
-from agrotools.models.chat_format import MOST_TOKENS, MalformedReply, read_reply
+from agrotools.models.chat_format import MOST_TOKENS, SUFFIX, MalformedReply, as_chat, read_reply
 from agrotools.models.endpoint import address_of, check_model_name, price_at, split_provider
 from agrotools.models.metered import BUDGET_HINT, DEFAULT_OUTPUT_TOKENS, charged
-from agrotools.models.responses_format import SUFFIX, as_chat
 from agrotools.models.transport import Transport
 
 if TYPE_CHECKING:

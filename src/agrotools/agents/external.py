@@ -22,37 +22,37 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.images import describe, result_pictures
-from agrotools.agents.llm import observation_data, render
-from agrotools.agents.modes import in_daemon_thread
-from agrotools.agents.task import SendUsage, task_from_json
+from agrotools.agents.llm import FORM_REQUESTS, closing_message, observation_data, render
+from agrotools.agents.modes import in_daemon_thread, kept_text
+from agrotools.agents.task import SendUsage, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
+    Answer,
     CallTools,
     EndpointUnreachable,
     Halt,
     InfrastructureError,
+    Reply,
     SampleView,
     Step,
     ToolCall,
     ToolSpec,
-    Unparseable,
     first_error,
 )
 from agrotools.core.base import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
-from agrotools.models.timeouts import backoff_s
-from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
+from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
+from agrotools.text.submission import is_complete
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
 RunAgent = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, Any]]
 """Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer, a text or a dict; the last argument,
 called in the same event loop, takes the agent's reports of its usage."""
-Solve = Callable[[dict[str, Any], CallTool, SendUsage, FormExchange], Coroutine[Any, Any, None]]
+Solve = Callable[[dict[str, Any], CallTool, SendUsage, "FormExchange"], Coroutine[Any, Any, None]]
 """Runs an agent like :data:`RunAgent`, and submits its answer and its form to the last argument."""
 Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
 AGENT_TIMEOUT_S = 600.0
@@ -63,15 +63,53 @@ class AgentStopped(Exception):
     """The sample ended (a limit, or an interrupt) while the agent waited for a tool."""
 
 
+class FormExchange:
+    """Answer of an agent on a sample, and its replies to the closing messages, which ask for the answer form."""
+
+    def __init__(self, view: SampleView) -> None:
+        self._view, self._forms = view, list[str]()
+        self.words: str | None = None
+        """The answer in the agent's own words; None before it."""
+
+    def submit(self, given: object) -> dict[str, str] | None:
+        """Take the answer, then the replies; return ``form_request``, the next closing message, with the ``answer``.
+
+        A dict as the answer is the form. The form is asked for again if a value is missing; None is the end.
+        """
+        text, items = answer_text(given), self._view.form
+        is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
+        is_last = not items or (is_form and (self.words is None or is_complete(text, items, listed=True)))
+        if is_form:
+            self._forms.append(text)
+        if self.words is None:
+            self.words = "" if is_form else text
+        if is_last or len(self._forms) == FORM_REQUESTS:
+            return None
+        return {"form_request": closing_message(self._view), "answer": self.words}
+
+    def answer(self) -> Answer:
+        """Return what was submitted. An agent that takes no closing message may have given its values at once."""
+        text, items = "\n\n".join(filter(None, (self.words, *self._forms[-1:]))), self._view.form
+        formless = bool(items) and not self._forms and not is_complete(text, items)
+        replies = tuple(Reply(text=kept_text(form)) for form in self._forms)
+        return Answer(text=text, form_replies=replies, formless=formless)
+
+
+def form_task(task: Mapping[str, Any], request: Mapping[str, str]) -> dict[str, Any]:
+    """Return the task of the second call of a function, which copies its answer into the form."""
+    prompt = "\n\n".join([task["prompt"], f"Your answer: {request['answer']}", request["form_request"]])
+    return {**task, **request, "tools": [], "prompt": prompt}
+
+
 class AgentPolicy:
     """Policy whose actions are the tool calls and the answer of one run of an agent.
 
     After ``max_steps`` calls the sample ends; the agent is told. After a step of more than ``timeout_s`` s it ends
-    with the termination ``timeout``.
+    with the termination ``timeout``; None for no limit.
     """
 
     def __init__(
-        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float = AGENT_TIMEOUT_S
+        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None = AGENT_TIMEOUT_S
     ) -> None:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
@@ -267,77 +305,22 @@ class _Turn(BaseModel):
     answer: str | dict[str, Any] | None = None
 
 
-class HttpAgentPolicy:
-    """Policy that asks an agent's server for each action: one ``POST`` with the task and the steps so far.
+_FACTS = ("name", "kind", "description", "bands")
+"""Fields of a file in the requests after the first one of a session."""
+
+
+class AgentServer:
+    """Server of an agent, which is asked for each turn: one ``POST`` with the task and the steps so far.
 
     Request: ``{"session", "task", "steps": [{"tool", "arguments", "observation"}]}``; the files' contents (base64) are
     in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``;
     either may have ``"usage"``, a :class:`UsageReport` on this turn. After an answer in words, a further request has
-    this ``"answer"`` and ``"form_request"``, the message that asks for its form.
-
-    Raises:
-        EndpointUnreachable: from :meth:`act`, if no server has ever answered at the address.
-        InfrastructureError: from :meth:`act`, if the server keeps failing.
+    this ``"answer"`` and ``"form_request"``, the message that asks for its form. ``token``: bearer token of every
+    request.
     """
 
-    def __init__(self, server: "AgentServer", specs: Specs, max_steps: int, meter: UsageMeter) -> None:
-        self.artifacts: Path | None = None
-        self._server, self._specs, self._max_steps = server, specs, max_steps
-        self.usage = SampleUsage(meter)
-        self._session = uuid4().hex
-        self._task: dict[str, Any] | None = None
-
-    async def end_sample(self) -> None:
-        """Refuse further requests to the endpoint."""
-        self.usage.end()
-        await self.usage.settle()
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self.usage.check()
-        if self._task is None:
-            self._task = task_json(view, self._specs, self._max_steps)
-            await self.usage.begin(self._task)
-        files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
-        steps = [
-            {"tool": step.call.tool, "arguments": step.call.arguments, "observation": shown_observation(step)}
-            if step.call
-            else {"text": step.text, "error": step.reason}
-            for step in history
-        ]
-        request = {"session": self._session, "task": {**self._task, "files": files}, "steps": steps}
-        turn = await self._turn(request)
-        if isinstance(turn, Unparseable):
-            return turn
-        if turn.call is not None:
-            return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
-        exchange = FormExchange(view)
-        form = exchange.submit(turn.answer)
-        while form:
-            self.usage.check()
-            turn = await self._turn({**request, **form})
-            form = exchange.submit("" if isinstance(turn, Unparseable) else turn.answer)
-        return exchange.answer()
-
-    async def _turn(self, request: Mapping[str, Any]) -> "_Turn | Unparseable":
-        text = await self._server.ask(dumps(request))
-        if self.usage.fault is not None:
-            raise self.usage.fault
-        try:
-            turn = _Turn.model_validate(loads_strictly(text))
-        except (NotJson, ValidationError) as error:
-            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
-            return Unparseable(text=text, reason=f"the reply is not a call or an answer: {reason}")
-        if turn.usage is not None:
-            self.usage.report(turn.usage)
-            if self.usage.fault is not None:
-                raise self.usage.fault
-        if turn.call is None and turn.answer is None:
-            return Unparseable(text=text, reason='the reply has neither "call" nor "answer"')
-        return turn
-
-
-class AgentServer:
-    """Connection to an agent's server, shared by the samples of a run. ``token``: bearer token of every request."""
+    code_hash = ""
+    """Empty, because the code is not known."""
 
     def __init__(self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None) -> None:
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
@@ -345,7 +328,40 @@ class AgentServer:
         self._transport = Transport(url, headers, wire)
         self._has_answered = False
 
-    async def ask(self, content: str) -> str:
+    async def solve(self, task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        """Ask the server for turns until it has answered, and submit its answer.
+
+        Raises:
+            EndpointUnreachable: no server has ever answered at the address.
+            InfrastructureError: the server keeps failing, or its reply is neither a call nor an answer.
+        """
+        files = [await asyncio.to_thread(_with_content, file) for file in task["files"]]
+        request = {"session": uuid4().hex, "task": {**task, "files": files}, "steps": list[Any]()}
+        form: Mapping[str, str] | None = {}
+        while form is not None:
+            turn = await self._turn({**request, **form})
+            request["task"] = {**task, "files": [{name: file[name] for name in _FACTS} for file in files]}
+            if turn.usage is not None:
+                report(turn.usage)
+            if turn.call is not None and not form:
+                observation = await call(turn.call.tool, turn.call.arguments)
+                seen = {key: value for key, value in observation.items() if key != "pictures"}
+                request["steps"].append({**turn.call.model_dump(), "observation": seen})
+            else:
+                form = exchange.submit(turn.answer)
+
+    async def _turn(self, request: Mapping[str, Any]) -> "_Turn":
+        text = await self._ask(dumps(request))
+        try:
+            turn = _Turn.model_validate(loads_strictly(text))
+        except (NotJson, ValidationError) as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
+            raise InfrastructureError(f"the reply of {self._url} is not a call or an answer: {reason}") from error
+        if turn.call is None and turn.answer is None:
+            raise InfrastructureError(f'the reply of {self._url} has neither "call" nor "answer"')
+        return turn
+
+    async def _ask(self, content: str) -> str:
         """Return the body of the server's reply."""
         problem = ""
         for attempt in range(self._wire.attempts):
@@ -376,9 +392,7 @@ class AgentServer:
         await self._transport.close()
 
 
-def _with_content(file: Mapping[str, Any], is_first: bool) -> dict[str, Any]:
+def _with_content(file: Mapping[str, Any]) -> dict[str, Any]:
     facts = {key: value for key, value in file.items() if key != "path"}
-    if not is_first:
-        return facts
     content = base64.b64encode(Path(file["path"]).read_bytes()).decode()
     return {**facts, "media_type": guess_type(file["name"])[0] or "application/octet-stream", "content": content}

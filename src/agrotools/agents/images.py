@@ -42,6 +42,8 @@ _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
 
 
 _LARGEST_READ_WHOLE = 50_000_000
+_TURNED = 0x0112
+"""Tag of EXIF for how a picture is to be turned."""
 _PREVIEWS_KEPT = 128
 """About the number of samples in flight, as each takes several hundred kilobytes."""
 
@@ -89,13 +91,27 @@ def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None
 
 
 def _as_stored(path: str | Path) -> Preview | None:
-    """Return a photo unchanged if it is so small, in pixels and bytes, that re-encoding would only degrade it."""
-    from agrotools.vision.formats import bare_jpeg
+    """Return a JPEG without its comments, positions, profiles and thumbnails, if it is so small, in pixels and bytes,
+    that re-encoding would only degrade it."""
+    from PIL import Image
 
-    bare = bare_jpeg(path, LONGEST_SIDE_PX)
-    if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
+    try:
+        content = Path(path).read_bytes()
+        with Image.open(io.BytesIO(content), formats=["JPEG"]) as image:
+            width, height = image.size
+            is_as_seen = image.mode in ("RGB", "L") and image.format == "JPEG" and image.getexif().get(_TURNED, 1) == 1
+            segments: list[tuple[str, bytes]] = getattr(image, "applist", [])
+    except Exception:  # the reader, which is called next, reports the error
         return None
-    return Preview(ImagePart.of("image/jpeg", bare.content), bare.width_px, bare.height_px, 3)
+    for name, data in segments:
+        if name != "APP14" and (name, len(data)) != ("APP0", 14):  # all but colour coding and pixel density
+            marker = 0xFE if name == "COM" else 0xE0 + int(name.removeprefix("APP"))
+            content = content.replace(bytes((0xFF, marker)) + (len(data) + 2).to_bytes(2) + data, b"", 1)
+    is_whole = content.find(b"\xff\xd9") == len(content) - 2
+    is_small = max(width, height) <= LONGEST_SIDE_PX and len(content) <= 50_000 + 0.75 * width * height
+    return (
+        Preview(ImagePart.of("image/jpeg", content), width, height, 3) if is_as_seen and is_whole and is_small else None
+    )
 
 
 def make_picture(

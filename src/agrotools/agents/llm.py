@@ -39,7 +39,7 @@ from agrotools.core import (
 from agrotools.core.base import from_valid
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
-from agrotools.models.reply_checks import PromptCount, check_prompt, count_prompt
+from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin import PromptTemplates, WithPlugins
 from agrotools.text.loose_json import dumps
 from agrotools.text.submission import is_complete
@@ -259,7 +259,6 @@ _HALTS: dict[FinishReason, tuple[Termination, str]] = {
     "length": ("length", "the reply reached its token limit"),
     "context": ("context", "the conversation does not fit the model's context"),
     "filtered": ("filtered", "a content filter stopped the reply"),
-    "timeout": ("timeout", "the reply did not end in time"),
 }
 
 
@@ -438,7 +437,7 @@ def _bare_action(completion: Completion) -> Action:
 
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
-    """Return the halt of a reply that was cut off, refused or timed out; None for a normal reply."""
+    """Return the halt of a reply that was cut off or refused; None for a normal reply."""
     if completion.finish_reason not in _HALTS:
         return None
     termination, reason = _HALTS[completion.finish_reason]

@@ -1,136 +1,75 @@
-"""Agents that are programs: Python functions in isolated processes, each used for one task at a time."""
+"""Agents that are programs in isolated processes: ``--model python:MODULE:FUNCTION`` and ``--model "mcp:COMMAND"``.
+
+A process of a Python agent is used for one task after another. A command is started once for each sample. It gets the
+question in ``{prompt}`` (or on standard input) and the tools from an MCP server on this machine, in ``{config}`` (a
+file in the form of ``mcpServers``) or ``{url}``. What it prints is its answer, unless it calls ``final_answer``, whose
+first call returns the form of the answer. The program reports its usage with ``report_usage``.
+"""
 
 import asyncio
-import fcntl
-import hashlib
 import json
+import logging
 import os
+import shlex
 import shutil
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from agrotools.agents.external import CallTool
-from agrotools.agents.form_exchange import FormExchange, form_task
-from agrotools.agents.task import SendUsage
+from agrotools.agents.external import AgentStopped, CallTool, FormExchange, form_task
+from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, bearer_token, http_server, tool_server
+from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
+from agrotools.core.processes import kill_descendants
+from agrotools.sandbox.agents import Isolation, code_hash, interpreter_of
 
 if TYPE_CHECKING:
     from agrotools.agents.counting_endpoint import CountingEndpoint
 
-_LONGEST_LINE = 64 * 2**20
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 2_000
-_FOLDERS, _LOCK = "agrotools-agents-", "lock"
-_MOST_HASHED = 64 * 2**20
-_NOT_CODE = frozenset({"node_modules", "site-packages", "runs"})
+FINAL_ANSWER = ToolDescription(
+    "final_answer",
+    "Give the final answer in your own words. If it returns a form, call it again with the filled-in form.",
+    {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+)
+REPORT_USAGE = "report_usage"
+"""Tool for the program, not for its model, which does not know its usage: ``tools/list`` does not name it."""
+_LONGEST_OUTPUT = 2**20
+_LAST_OUTPUT_S = 1.0
+"""Seconds for the rest of the output of a program that has ended, which a process that it left behind may hold open."""
+_HIDDEN = (
+    "; isolated programs see those of the system and of this Python environment, and no home folder: name other files "
+    "and folders that it needs with --agent-path"
+)
+_URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
+_ENDED = ToolReply({"error": {"kind": "sample_ended", "message": "the sample has ended"}})
+_ANSWERED = ToolReply(
+    {"error": {"kind": "sample_ended", "message": "the answer is given", "hint": "call final_answer with its form"}}
+)
 
 
-@dataclass(frozen=True)
-class PythonAgent:
-    """Function of a module as an agent: ``python:MODULE:FUNCTION``."""
-
-    module: str
-    function: str
-    folder: Path
-    """Folder that contains the module or its top package."""
-    code: tuple[Path, ...]
-    """Files and folders that the process may read: the module or its top package, and those that the user names."""
-
-    @classmethod
-    def find(cls, spec: str, paths: Sequence[Path] = ()) -> "PythonAgent":
-        """Find ``MODULE:FUNCTION``, without importing it, in the current folder, in ``paths`` or in this environment.
-
-        Raises:
-            UsageError: the text has another form, or there is no such module or path.
-        """
-        module, _, function = spec.partition(":")
-        if not module or not function:
-            raise UsageError(
-                f"python:{spec} names no function", hint="give python:MODULE:FUNCTION, e.g. python:agent:solve"
-            )
-        if lacking := [path for path in paths if not path.exists()]:
-            raise UsageError(f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder")
-        searched = [str(Path.cwd()), *(str(path.resolve()) for path in paths if path.is_dir()), *filter(None, sys.path)]
-        module_spec = PathFinder.find_spec(module.partition(".")[0], searched)
-        if module_spec is None:
-            raise UsageError(
-                f"there is no module {module.partition('.')[0]!r} in the current folder or in this environment",
-                hint="run from the folder that contains it, or name that folder with --agent-path",
-            )
-        places = module_spec.submodule_search_locations or [module_spec.origin]
-        code = [Path(place).resolve() for place in places if place]
-        return cls(module, function, code[0].parent, (*code, *(path.resolve() for path in paths)))
-
-    @property
-    def code_hash(self) -> str:
-        """SHA-256 over the agent's files, see :func:`code_hash`."""
-        return code_hash(f"{self.module}:{self.function}", self.code)
+def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
+    return [{**file, "path": shutil.copyfile(file["path"], str(folder / str(file["name"])))} for file in files]
 
 
-def code_hash(name: str, code: Sequence[Path]) -> str:
-    """Return the SHA-256 over a name and files, but for hidden ones, caches and answers; beyond 64 MiB, their sizes."""
-    digest, n_bytes = hashlib.sha256(name.encode()), 0
-    skipped = {path.resolve() for path in answer_folders(code)}
-    for root in code:
-        for path in sorted(_files_below(root, skipped)):
-            n_bytes += path.stat().st_size
-            content = path.read_bytes() if n_bytes <= _MOST_HASHED else f"{path.stat().st_size}".encode()
-            digest.update(f"{path.relative_to(root)}\0".encode() + content)
-    return digest.hexdigest()
+async def _read_end(stream: asyncio.StreamReader | None, end: bytearray, most: int) -> None:
+    """Read a stream to its end, and keep its last ``most`` bytes in ``end``."""
+    while stream is not None and (chunk := await stream.read(2**16)):
+        end += chunk
+        del end[:-most]
 
 
-def _files_below(root: Path, skipped: AbstractSet[Path]) -> Iterator[Path]:
-    if root.is_file():
-        yield root
-    for place, folders, names in os.walk(root):
-        here = Path(place)
-        folders[:] = [
-            name for name in folders if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
-        ]
-        yield from (here / name for name in names if name[0] != "." and (here / name).is_file())
-
-
-class TemporaryFolders:
-    """Folders of the files of running agents, in a locked one; those of processes that were killed are removed."""
-
-    def __init__(self) -> None:
-        self._root: Path | None = None
-        self._lock = -1
-        self._count = 0
-
-    def add(self) -> Path:
-        """Return a new folder."""
-        if self._root is None:
-            for left in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*/{_LOCK}"):
-                with suppress(OSError), left.open("r+b") as lock:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(left.parent, ignore_errors=True)
-            self._root = Path(tempfile.mkdtemp(prefix=_FOLDERS))
-            begun = self._root / f"{_LOCK}.new"
-            self._lock = os.open(begun, os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            begun.rename(self._root / _LOCK)
-        self._count += 1
-        folder = self._root / f"{self._count}"
-        folder.mkdir()
-        return folder
-
-    def remove(self) -> None:
-        """Remove all folders."""
-        if self._root is not None:
-            shutil.rmtree(self._root, ignore_errors=True)
-            os.close(self._lock)
-            self._root = None
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
 
 
 @dataclass(eq=False)
@@ -145,8 +84,7 @@ class _Worker:
     reading: "asyncio.Task[None] | None" = None
 
     def __post_init__(self) -> None:
-        assert self.process.stderr is not None
-        self.reading = asyncio.create_task(read_end(self.process.stderr, self.errors, _LOG_BYTES))
+        self.reading = asyncio.create_task(_read_end(self.process.stderr, self.errors, _LOG_BYTES))
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -187,8 +125,7 @@ class _Worker:
 
     async def end(self) -> None:
         if self.process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
+            _kill(self.process)
         with suppress(Exception):
             await asyncio.wait_for(self.process.wait(), 5)
         if self.reading is not None:
@@ -200,21 +137,50 @@ class _Worker:
 class PythonAgents:
     """Processes of one Python agent, started when they are needed and used again for further tasks.
 
-    ``sealed``: True to isolate them with bubblewrap. ``variables``: names of environment variables that they get.
-    ``endpoint``: endpoint whose address they get, each with a token of its own, because a module may open its client
-    when it is imported.
+    Args:
+        spec: ``MODULE:FUNCTION``, which is found, without importing it, in the current folder, in the readable ones or
+            in this environment.
+        isolation: ``readable`` grows by the module or its top package.
+        endpoint: endpoint whose address the processes get, each with a token of its own, because a module may open its
+            client when it is imported.
+
+    Raises:
+        UsageError: the spec has another form, or there is no such module or path.
     """
 
-    agent: PythonAgent
-    sealed: bool
-    variables: Sequence[str] = ()
+    spec: str
+    isolation: Isolation
     endpoint: "CountingEndpoint | None" = None
-    answers: Sequence[Path] = ()
-    """Folders with answers, besides those that are found below the agent's code."""
-    _hidden: list[Path] | None = None
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
-    _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
+
+    def __post_init__(self) -> None:
+        self._module, _, self._function = self.spec.partition(":")
+        if not self._module or not self._function:
+            raise UsageError(
+                f"python:{self.spec} names no function", hint="give python:MODULE:FUNCTION, e.g. python:agent:solve"
+            )
+        paths = self.isolation.readable
+        if lacking := [path for path in paths if not path.exists()]:
+            raise UsageError(f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder")
+        resolved = [path.resolve() for path in paths]
+        folders = [str(path) for path in resolved if path.is_dir()]
+        package = self._module.partition(".")[0]
+        found = PathFinder.find_spec(package, [str(Path.cwd()), *folders, *filter(None, sys.path)])
+        if found is None:
+            raise UsageError(
+                f"there is no module {package!r} in the current folder or in this environment",
+                hint="run from the folder that contains it, or name that folder with --agent-path",
+            )
+        places = found.submodule_search_locations or [found.origin]
+        self._code = [*(Path(place).resolve() for place in places if place), *resolved]
+        self.isolation.readable = self._code
+        self._searched = [str(self._code[0].parent), *folders]
+
+    @property
+    def code_hash(self) -> str:
+        """SHA-256 over the agent's files."""
+        return code_hash(self.spec, self._code)
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
         """Run the agent on a task, and submit its answer; InfrastructureError if it, or its process, failed."""
@@ -225,7 +191,7 @@ class PythonAgents:
         token = worker.token
         try:
             worker.number += 1
-            task = {**task, "files": lay_out(task["files"], worker.folder)}
+            task = {**task, "files": _lay_out(task["files"], worker.folder)}
             await worker.send({"number": worker.number, "task": task})
             while True:
                 message = await worker.receive()
@@ -265,23 +231,13 @@ class PythonAgents:
             await worker.end()
         self._all.clear()
         self._idle.clear()
-        self._folders.remove()
+        self.isolation.close()
 
     async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
-        folder = self._folders.add()
-        command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
-        command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
-        token = token_urlsafe(24)
-        variables = agent_variables(self.variables)
-        if endpoint:
-            variables |= endpoint_variables({**endpoint, "key": token})
-        if self._hidden is None:
-            self._hidden = answer_folders(self.agent.code, self.answers) if self.sealed else []
-        process = await start_process(
-            *agent_command(
-                command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder, hidden=self._hidden
-            )
-        )
+        folder, token = self.isolation.add_folder(), token_urlsafe(24)
+        command = [sys.executable, "-m", "agrotools.agents.agent_process", self._module, self._function]
+        served = {**endpoint, "key": token} if endpoint else {}
+        process = await self.isolation.start([*command, *self._searched], {}, served, folder)
         worker = _Worker(process, folder, token)
         self._all.add(worker)
         try:
@@ -297,41 +253,176 @@ class PythonAgents:
             hint = None
             if "ModuleNotFoundError" in str(reason) or "FileNotFoundError" in str(reason):
                 hint = "install the missing package; other files of the agent are named with --agent-path"
-            raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
+            raise UsageError(f"the agent {self.spec} does not start: {reason}", hint=hint)
         return worker
-
-
-async def start_process(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """Start an agent's process with pipes, in a session of its own; for the arguments see :func:`agent_command`."""
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True
-    )
-
-
-async def read_end(stream: asyncio.StreamReader, end: bytearray, most: int) -> None:
-    """Read a stream to its end, and keep its last ``most`` bytes in ``end``."""
-    while chunk := await stream.read(2**16):
-        end += chunk
-        del end[:-most]
-
-
-def endpoint_variables(endpoint: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables by which OpenAI's clients find the endpoint of a task, and its model."""
-    names = {"url": "OPENAI_BASE_URL", "key": "OPENAI_API_KEY", "model": "OPENAI_MODEL"}
-    return {names[field]: value for field, value in endpoint.items()}
-
-
-def lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
-    placed: list[dict[str, Any]] = []
-    for file in files:
-        target = folder / str(file["name"])
-        shutil.copyfile(file["path"], target)
-        placed.append({**file, "path": str(target)})
-    return placed
 
 
 def _clear(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
+
+
+class _Session(NamedTuple):
+    tools: Sequence[ToolDescription]
+    call: CallTool
+    report: SendUsage
+    exchange: FormExchange
+    ended: "asyncio.Future[None]"
+
+
+@dataclass(eq=False)
+class CommandAgents:
+    """Runs of a command, one for each sample, with one MCP server for all of them.
+
+    Args:
+        command: program and arguments, which may hold ``{prompt}``, ``{config}`` and ``{url}``.
+        isolation: ``readable`` grows by the program and the files that the command names.
+
+    Raises:
+        UsageError: the command is empty, cannot be parsed, or names no program.
+    """
+
+    command: str
+    isolation: Isolation
+    _sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _url: "asyncio.Future[str] | None" = None
+
+    def __post_init__(self) -> None:
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(f"mcp:{self.command}: {error}", hint="quote it as in a shell") from error
+        found = shutil.which(words[0]) if words else None
+        if found is None:
+            raise UsageError(f"mcp:{self.command}: there is no program {words[0] if words else ''}", hint="install it")
+        program, libraries = Path(found), list[Path]()
+        if self.isolation.sealed:
+            # A command such as python3 may be a script in the home folder (pyenv), which is hidden from the program.
+            program, libraries = interpreter_of(program)
+        named = {word: Path(word).resolve() for word in words[1:] if Path(word).exists()}
+        self._words = [str(program), *(str(named.get(word, word)) for word in words[1:])]
+        self._code = [*named.values(), *(path.resolve() for path in self.isolation.readable)]
+        self.isolation.readable = [program, program.resolve().parent, *self._code, *libraries]
+
+    @property
+    def code_hash(self) -> str:
+        """SHA-256 over the command and the files that it names."""
+        return code_hash(self.command, self._code)
+
+    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        """Run the program on a task, and submit its answer; InfrastructureError if it failed."""
+        url, token = await self._address(), token_urlsafe(16)
+        tools = [*(ToolDescription(**tool) for tool in task["tools"]), FINAL_ANSWER]
+        ended = asyncio.get_running_loop().create_future()
+        session = self._sessions[token] = _Session(tools, call, report, exchange, ended)
+        folder = self.isolation.add_folder()
+        try:
+            files = _lay_out(task["files"], folder)
+            server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
+            (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
+            prompt = task["prompt"] + (f"\n\nThe files are in this folder: {folder}" if files else "")
+            variables = {_URL: url, _TOKEN: token}
+            await self._run(session, prompt, variables, task.get("endpoint", {}), folder)
+        finally:
+            del self._sessions[token]
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def close(self) -> None:
+        """End the MCP server."""
+        await self._stack.aclose()
+        self.isolation.close()
+
+    async def _run(
+        self, session: _Session, prompt: str, variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
+    ) -> None:
+        places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
+        command = [self._words[0], *(_filled(word, places) for word in self._words[1:])]
+        process = await self.isolation.start(command, variables, endpoint, folder)
+        exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
+        try:
+            await asyncio.wait({exchange, session.ended}, return_when=asyncio.FIRST_COMPLETED)
+            if session.ended.done():
+                return
+            output, errors = exchange.result()
+        finally:
+            _kill(process)  # also what it left behind
+            if not self.isolation.sealed:
+                kill_descendants(variables[_TOKEN])
+            with suppress(Exception):
+                await asyncio.wait_for(exchange, 5)
+            process._transport.close()  # pyright: ignore # pipes that another process holds would outlive the loop
+        if process.returncode:
+            last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote nothing"]
+            is_missing = process.returncode in (126, 127) or "No such file or directory" in last[0]
+            raise InfrastructureError(
+                f"the agent ended with exit code {process.returncode}: {last[0]:.300}"
+                + _HIDDEN * (self.isolation.sealed and is_missing)
+            )
+        session.exchange.submit(output.decode(errors="replace").strip())
+
+    async def _address(self) -> str:
+        """Return the address of the MCP server, which the first sample starts."""
+        if self._url is None:
+            self._url = asyncio.get_running_loop().create_future()
+            logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault
+            service = ToolService(lambda headers: self._sessions[bearer_token(headers)].tools, self._call)
+            try:
+                serving = http_server(tool_server(service), self._sessions.__contains__)
+                self._url.set_result(await self._stack.enter_async_context(serving))
+            except BaseException as error:
+                self._url.set_exception(error)
+        return await asyncio.shield(self._url)
+
+    async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
+        session = self._sessions.get(bearer_token(headers))
+        if session is None:
+            return _ENDED
+        if tool == REPORT_USAGE:
+            session.report(arguments)
+            return ToolReply({"result": {"reported": True}})
+        if tool != FINAL_ANSWER.name:
+            if session.exchange.words is not None:
+                return _ANSWERED
+            try:
+                return to_reply(await session.call(tool, arguments))
+            except AgentStopped:
+                return _ENDED
+        if session.ended.done():
+            return _ENDED
+        if form := session.exchange.submit(str(arguments.get("text", ""))):
+            return ToolReply({"result": {"form_request": form["form_request"]}})
+        session.ended.set_result(None)
+        return ToolReply({"result": {"submitted": True}})
+
+
+def _filled(word: str, places: Mapping[str, str]) -> str:
+    for place, value in places.items():
+        if place in word:
+            return value.join(word.split(place))
+    return word
+
+
+async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple[bytes, bytes]:
+    """Write a prompt to a process, and return the ends of its output and its errors when it has ended."""
+    assert process.stdin is not None
+    output, errors = bytearray(), bytearray()
+    transfer = asyncio.gather(
+        _read_end(process.stdout, output, _LONGEST_OUTPUT),
+        _read_end(process.stderr, errors, _LONGEST_OUTPUT),
+        _write(process.stdin, prompt),
+    )
+    try:
+        while process.returncode is None:  # noqa: ASYNC110 - wait() also waits until nobody holds the pipes
+            await asyncio.sleep(0.02)
+        await asyncio.wait({transfer}, timeout=_LAST_OUTPUT_S)
+    finally:
+        transfer.cancel()
+    return bytes(output), bytes(errors)
+
+
+async def _write(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
+    with suppress(ConnectionError):
+        stdin.write(prompt)
+        await stdin.drain()
+    stdin.close()

@@ -21,15 +21,15 @@ from agrotools.core import AgrotoolsError, Answer, CallTools, Observation, Recor
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
+from agrotools.runner.build import prepare_run
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, closing_request, request_tokens
-from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import RECORDED
 from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import SCORES_FILE, stored_split
 from agrotools.runner.store import read_manifest
-from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
 from agrotools.scoring.metrics import FAS, is_invalid

@@ -11,17 +11,20 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agrotools.core import ToolError, UsageError
+from agrotools.core import FrozenModel, ToolError, UsageError
+from agrotools.core.base import count_text
 from agrotools.knowledge.kb_names import kb_names
+from agrotools.report.layout import DASH, Table, new_table, value_cell
+from agrotools.scoring import Estimate
 from agrotools.scoring.statistics import estimate_difference, estimate_mean
 from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
-from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.candidates import PACK, identifier, recogniser_for
 from agrotools.tools.recognition.labelled_pictures import LabelledImage
 from agrotools.tools.recognition.packs import load_pack
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.vision.learned import LEARNED
 
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"
@@ -29,19 +32,7 @@ _NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_faile
 _UNREADABLE = ("unreadable_file", "file_not_found")
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Value and its 95 % interval over groups of photographs, which is None under ten of them."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    independent: int
-
-
-@dataclass(frozen=True)
-class BackendScore:
+class BackendScore(FrozenModel):
     """Score of a back-end on all photographs that can be read.
 
     ``score``: share of photographs named right, or mean absolute error of counts; ``difference``: that minus the first
@@ -75,6 +66,19 @@ class _Result:
     likeliest: bool = False
 
 
+def _check(tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage]) -> None:
+    if len(set(backends)) < 2:
+        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
+    if tool not in (*NAMING, COUNTING):
+        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
+    for backend in backends:
+        if backend == VLM:
+            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
+        check_backend(get_tool(tool), backend)
+    for one in pictures if tool == COUNTING else ():
+        _count_of(one)
+
+
 def compare_backends(
     tool: str,
     backends: Sequence[str],
@@ -94,17 +98,7 @@ def compare_backends(
             back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
             can be read.
     """
-    if len(set(backends)) < 2:
-        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
-    if tool not in (*NAMING, COUNTING):
-        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
-    for backend in backends:
-        if backend == VLM:
-            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
-        check_backend(get_tool(tool), backend)
-    if tool == COUNTING:
-        for one in pictures:
-            _count_of(one)
+    _check(tool, backends, pictures)
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):
@@ -126,20 +120,22 @@ def compare_backends(
         results = [result for place in read if (result := all_results[place])]
         values = [result.value for result in results]
         gains = [value - before for value, before in zip(values, first or values, strict=True)]
+        named = tool != COUNTING
+        shown = [pictures[place] for place in read]
         scores.append(
             BackendScore(
-                backend,
-                metric,
-                _estimate(tool, values, None, groups),
-                None if first is None else _estimate(tool, values, first, groups),
-                sum(sign * gain > 0 for gain in gains),
-                sum(sign * gain < 0 for gain in gains),
-                sum(result.refused for result in results) / len(read),
-                None if tool == COUNTING else sum(result.likeliest for result in results) / len(read),
-                _seen(backend, [pictures[place].path for place in read]),
-                unreadable,
-                () if tool == COUNTING else _unknown_labels(tool, backend, [pictures[place] for place in read], crop),
-                ms[backend],
+                backend=backend,
+                metric=metric,
+                score=_estimate(tool, values, None, groups),
+                difference=None if first is None else _estimate(tool, values, first, groups),
+                better=sum(sign * gain > 0 for gain in gains),
+                worse=sum(sign * gain < 0 for gain in gains),
+                refused=sum(result.refused for result in results) / len(read),
+                likeliest=sum(result.likeliest for result in results) / len(read) if named else None,
+                seen=_seen(backend, [picture.path for picture in shown]),
+                unreadable=unreadable,
+                unknown=_unknown_labels(tool, backend, shown, crop) if named else (),
+                ms=ms[backend],
             )
         )
         first = first or values
@@ -199,11 +195,31 @@ def _estimate(tool: str, values: Sequence[float], first: Sequence[float] | None,
         found = estimate_mean(values, groups)
     else:
         found = estimate_difference(values, first or [0.0] * len(values), groups)
-    interval = found.interval
     if tool == COUNTING and found.detectable is None:
-        interval = None  # errors that are all equal have no range that they cannot exceed
-    low, high = (interval.lower, interval.upper) if interval else (None, None)
-    return Estimate(found.value, low, high, found.n, found.n_clusters)
+        return found.model_copy(update={"interval": None})  # errors that are all equal have no range
+    return found
+
+
+def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
+    """Return a table of the scores, with notes on photographs and names that say nothing."""
+    headings = (scores[0].metric, "difference", "better", "worse", "no answer", "first candidate right", "ms")
+    table = new_table(f"{tool} on {count_text(scores[0].score.n, 'photograph')}", headings)
+    if left_out := scores[0].unreadable:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        table.notes.append(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
+    for each in scores:
+        difference = value_cell(each.difference, "{:+.3f}".format)
+        counts = (str(each.better), str(each.worse)) if each.difference else (DASH, DASH)
+        likeliest = f"{each.likeliest:.3f}" if each.likeliest is not None else DASH
+        cells = (difference, *counts, f"{each.refused:.0%}", likeliest, f"{each.ms:.0f}")
+        table.add_row(each.backend, value_cell(each.score, "{:.3f}".format), *cells)
+        if each.seen:
+            seen = f"{each.backend} learnt from {each.seen} of these photographs"
+            table.notes.append(f"{seen}, so this says nothing about others")
+        if each.unknown:
+            unknown = ", ".join(each.unknown)
+            table.notes.append(f"{each.backend} has no name for {unknown}: it cannot be right on these")
+    return table
 
 
 def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:

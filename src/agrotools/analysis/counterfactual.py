@@ -247,7 +247,6 @@ class SampleGame:
         refs = [ref for _, ref, _ in iter_refs(step.arguments)]
         unknown = [ref for ref in refs if _is_unknown(ref, before)]
         right = corrected and all(self._is_true(ref, before) for ref in refs)
-        truth = self._truths[at]
         call = self._call(at, own, corrected, values)
         fault = self._faults.get(at)
         if fault and own and FAULT not in parts:
@@ -257,13 +256,7 @@ class SampleGame:
             with suppress(JointError):  # a tool that gives the truth is not replaced
                 if (unreplaced := (await self.chain(parts - {part}))[at]).true:
                     return unreplaced
-            recorded = own.step.observation if own else step.observation
-            base = recorded.result if recorded else None
-            if truth is None:
-                return Outcome(base or {}, true=True, known=Parts(), observation=recorded, call=call)
-            known = Parts(truth.result or ()) - self._made_files(at)
-            result = {**(base or {}), **truth.result} if truth.result is not None else None
-            return Outcome(result, True, known, truth, call)
+            return self._true_outcome(at, call)
         if right and unknown:
             raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
@@ -274,6 +267,16 @@ class SampleGame:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
         return Outcome(result, right and self._gives_truth(at, observation), None, observation, call)
+
+    def _true_outcome(self, at: int, call: ToolCall | None) -> Outcome:
+        """Return the outcome of a step whose tool gives the truth; what the truth does not hold is as recorded."""
+        own, truth = self.own[at], self._truths[at]
+        recorded = own.step.observation if own else self.steps[at].observation
+        base = (recorded.result if recorded else None) or {}
+        if truth is None:
+            return Outcome(base, true=True, known=Parts(), observation=recorded, call=call)
+        known = Parts(truth.result or ()) - self._made_files(at)
+        return Outcome({**base, **truth.result} if truth.result is not None else None, True, known, truth, call)
 
     def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TextIO, cast
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
-from agrotools.models.ledger import SPEND_FILE, read_spend
+from agrotools.models.metered import SPEND_FILE, read_spend
+from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
 from agrotools.runner.config import DEFAULT_PROTOCOL, EvalConfig, check_keys, read_config, read_toml, resolve_settings
 from agrotools.runner.estimate import Estimate, estimate
-from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepare_run
+from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.policies import run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
@@ -90,7 +91,8 @@ class StudyResult(NamedTuple):
     differences: Sequence[RunDifference]
 
     def _repr_markdown_(self) -> str:
-        from agrotools.analysis.study_tables import markdown, study_tables
+        from agrotools.analysis.study_tables import study_tables
+        from agrotools.report.text_tables import markdown
 
         return markdown(study_tables(self))
 

@@ -1,165 +1,121 @@
-"""Tables of a study in Markdown, LaTeX and HTML: scores in the layout of the papers, with groups of equal models."""
+"""Tables of a study: the scores of its runs, with groups of models that cannot be separated, and the cost of tools."""
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from agrotools.analysis.study import RunState, StudyResult
-from agrotools.core import MODES, Mode
+from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
-from agrotools.report.html.result_tables import templates
-from agrotools.report.layout import DASH, PRIVILEGED_NOTE, UNSEALED_NOTE, harmless, on_scale, percent, points, size
-from agrotools.report.settings import KNOWING, OUTCOME, PROCESS
-from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.report.comparison import differences_table
+from agrotools.report.html.templates import tables_page
+from agrotools.report.layout import (
+    DASH,
+    PRIVILEGED_NOTE,
+    SYNTHETIC_NOTE,
+    UNSEALED_NOTE,
+    Cell,
+    Column,
+    Notes,
+    Table,
+    new_table,
+)
+from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
+from agrotools.report.tables import metric_cell, metric_column, shown_metrics
+from agrotools.report.text_tables import in_markdown, latex, markdown
+from agrotools.scoring import Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
+_TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
+_QUICK = "no differences are tested between runs of a quick part"
+_Letters = Mapping[tuple[int, Mode, str], str]
 
 
-class Cell(NamedTuple):
-    """Value of a table with its interval, and the letters of its groups or the marks of its notes."""
-
-    value: str
-    interval: str = ""
-    marks: str = ""
-
-
-@dataclass
-class StudyTable:
-    """A table with a header of two lines. ``groups``: names and numbers of columns of the upper line."""
-
-    title: str
-    groups: list[tuple[str, int]]
-    header: list[str]
-    rows: list[list[Cell]]
-    notes: list[str] = field(default_factory=list[str])
-
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """First and last column of each named group, from 1."""
-        ends = list(accumulate(width for _, width in self.groups))
-        return [(end - width + 1, end) for end, (name, width) in zip(ends, self.groups, strict=True) if name]
-
-
-def study_tables(result: StudyResult) -> list[StudyTable]:
+def study_tables(result: StudyResult) -> list[Table]:
     """Return a table of scores for each benchmark, then the differences between lists of tools, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     tables = [_score_table(name, result) for name in names]
     return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
 
 
-_NO_LETTERS = "No letters, because {}."
-_QUICK = "no differences are tested between runs of a quick part"
-
-
-def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
-    states = [state for state in result.states if state.run.benchmark == benchmark]
-    summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
-    summaries = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
-    columns = list(_columns(summaries))
-    sizes = {(mode, metric): _shared_size(summaries, mode, metric) for mode, metric in columns}
-    unequal = {first for first in dict(reversed(columns)).items() if not sizes[first]}
-    shows_tools = {state.run.config.tools for state in states} != {"all"}
-    letters = _letters(result)
-    notes: list[str] = []
-    rows: list[list[Cell]] = []
+def _score_table(benchmark: str, result: StudyResult) -> Table:
     # The modes of a row may be those of several runs.
     by_row: dict[tuple[str, str], list[RunState]] = {}
-    for state in states:
-        by_row.setdefault((state.run.label, state.run.config.tools), []).append(state)
-    for (label, tools), parts in by_row.items():
-        found = [each[1] for state in parts if (each := summary_of.get(state.run.folder))]
-        remarks = [f"stopped: {state.problem}" for state in parts if state.problem]
+    for state in result.states:
+        if state.run.benchmark == benchmark:
+            by_row.setdefault((state.run.label, state.run.config.tools), []).append(state)
+    summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
+    of_benchmark = [
+        each for (run, _), each in zip(result.scored, summary_of.values(), strict=True) if run.benchmark == benchmark
+    ]
+    summaries = [summary for _, summary in of_benchmark]
+    settings = [each for each in settings_for(summaries) if each.whole_mode and has_table(each, summaries)]
+    columns = [
+        (metric, metric_column(metric, setting, summaries, setting.title), setting)
+        for setting in settings
+        for metric in shown_metrics(setting, summaries)
+        if metric not in (CALL_RATIO, *HARMING)
+    ]
+    shows_tools = {tools for _, tools in by_row} != {"all"}
+    tools_column = [Column(("tools",), "words")] if shows_tools else []
+    version = next((summary.benchmark_version for summary in summaries), "")
+    table = new_table(benchmark_title(benchmark, version), [*tools_column, *(column for _, column, _ in columns)])
+    letters, notes = _letters(result), Notes()
+    for (label, tools), states in by_row.items():
+        found = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
+        remarks = [f"stopped: {state.problem}" for state in states if state.problem]
         remarks += [PRIVILEGED_NOTE] * any(summary.privileged for summary in found)
         remarks += [UNSEALED_NOTE] * any(summary.unsealed for summary in found)
-        marks = [_note(notes, remark) for remark in dict.fromkeys(remarks)]
-        row = [Cell(label, marks="".join(marks)), *([Cell(tools)] if shows_tools else [])]
-        for mode, metric in columns:
-            state = next((each for each in parts if mode in each.modes), parts[0])
-            at, summary = summary_of.get(state.run.folder, (-1, None))
-            if mode in state.lacking:
-                row.append(Cell(DASH, marks=_note(notes, f"not run: this policy has no {mode} mode")))
-            else:
-                group = letters.get((at, mode, metric), "")
-                if state.run.config.protocol != parts[0].run.config.protocol:
-                    group += _note(notes, f"protocol {state.run.config.protocol}")
-                row.append(_score_cell(summary, mode, metric, group, notes, with_size=(mode, metric) in unequal))
-        rows.append(row)
-    leading = ["Model", *(["Tools"] if shows_tools else [])]
-    modes = dict.fromkeys(mode for mode, _ in columns)
-    groups = [("", len(leading)), *((mode, sum(mode == each for each, _ in columns)) for mode in modes)]
-    labels = [METRICS[metric].label + " ↓" * METRICS[metric].lower_is_better for _, metric in columns]
-    header = [*leading, *(label + of_column for label, of_column in zip(labels, sizes.values(), strict=True))]
-    version = next((summary.benchmark_version for summary in summaries), "")
-    is_synthetic = any(summary.synthetic for summary in summaries)
-    synthetic = " Synthetic images: scores say nothing about real fields." if is_synthetic else ""
-    if shows_tools:
-        notes.append("Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others.")
-    legend = [f"{_INTERVAL}{synthetic}", *([_group_legend(result)] if any(letters.values()) else [])]
-    if not any(letters.values()) and len(summaries) > 1:
-        quick = any(summary.quick for summary in summaries)
-        legend.append(
-            _NO_LETTERS.format(_QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools")
-        )
-    return StudyTable(benchmark_title(benchmark, version), groups, header, rows, [*legend, *notes])
+        name = f"{label}{''.join(map(notes.mark, dict.fromkeys(remarks)))}"
+        cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
+        table.add_row(name, *([tools] if shows_tools else []), *cells)
+    lettered = any(letters.values())
+    table.notes += [_INTERVAL, *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic)]
+    table.notes += [_group_legend(result)] if lettered else _without_letters(summaries)
+    table.notes += [_TOOLS_NEEDED] * shows_tools + notes.numbered()
+    return table
 
 
-def _columns(summaries: Sequence[Summary]) -> Iterator[tuple[Mode, str]]:
-    """Yield the metrics of the main table: process metrics in step-by-step, outcomes in the other modes."""
-    for mode in MODES:
-        present = {metric for each in summaries if mode in each.modes for metric in each.modes[mode].metrics}
-        ours = PROCESS if mode == "step-by-step" else (*OUTCOME, *KNOWING)
-        theirs = [name for name in present if name not in ours and mode in METRICS[name].compared_in]
-        for metric in (*ours, *sorted(theirs)):
-            if metric in present:
-                yield mode, metric
-
-
-def _shared_size(summaries: Sequence[Summary], mode: Mode, metric: str) -> str:
-    """Return the size of a column, ``, n 20 (14)``; empty if its runs differ: then the first metric has notes."""
-    parts = [part for summary in summaries if (part := summary.modes.get(mode)) and part.headline]
-    sizes = {size(part.metrics[metric].overall) for part in parts if metric in part.metrics}
-    return f", n {sizes.pop()}" if len(sizes) == 1 else ""
+def _without_letters(summaries: Sequence[Summary]) -> list[str]:
+    """Return the reason why no column has letters; empty for a single run."""
+    quick = any(summary.quick for summary in summaries)
+    why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
+    return [f"No letters, because {why}."] * (len(summaries) > 1)
 
 
 def _score_cell(
-    summary: Summary | None, mode: Mode, metric: str, letters: str, notes: list[str], *, with_size: bool
+    metric: str,
+    column: Column,
+    setting: Setting,
+    states: Sequence[RunState],
+    summary_of: Mapping[Path, tuple[int, Summary]],
+    letters: _Letters,
+    notes: Notes,
 ) -> Cell:
-    part = summary.modes.get(mode) if summary else None
-    if summary is None or part is None or metric not in part.metrics:
-        return Cell(DASH)
-    if not part.headline:
-        share = percent(part.invalid.share)
-        return Cell(DASH, marks=_note(notes, f"{share} % of the records are invalid: no score is shown"))
+    """Return the score of that run of a row which has the mode of a column, with its letters and notes."""
+    mode = setting.mode
+    state = next((each for each in states if mode in each.modes), states[0])
+    if mode in state.lacking:
+        return notes.dash(f"not run: this policy has no {mode} mode")
+    at, summary = summary_of.get(state.run.folder, (-1, None))
+    if summary is None or mode not in summary.modes:
+        return Cell((DASH,), "dim")
+    marks: list[str] = []
+    if state.run.config.protocol != states[0].run.config.protocol:
+        marks.append(f"protocol {state.run.config.protocol}")
+    part = summary.modes[mode]
     if missing := summary.missing.get(mode):
-        note = f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared"
-        letters += _note(notes, note)
+        marks.append(f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared")
     if part.invalid.n:
-        letters += _note(notes, f"{count_text(part.invalid.n, 'invalid record')} left out")
-    info, estimate = METRICS[metric], part.metrics[metric].overall
-    letters += _note(notes, f"n {size(estimate)}") if with_size else ""
-    ends = estimate.interval if mode in info.compared_in else None
-    interval = f"[{on_scale(ends.lower, info.out_of)}, {on_scale(ends.upper, info.out_of)}]" if ends else ""
-    return Cell(on_scale(estimate.value, info.out_of), interval, letters)
+        marks.append(f"{count_text(part.invalid.n, 'invalid record')} left out")
+    group = letters.get((at, mode, metric), "")
+    mark = f"{f' {group}' * bool(group)}{''.join(map(notes.mark, marks))}" if part.headline else ""
+    return metric_cell(metric, column, setting, summary, notes, brief=True, mark=mark)
 
 
-def _note(notes: list[str], text: str) -> str:
-    """Return the mark of a note, ``(1)``; equal notes share a mark."""
-    marked = [note for note in notes if note.startswith("(")]
-    at = next((at for at, note in enumerate(marked) if note.partition(" ")[2] == text), len(marked))
-    if at == len(marked):
-        notes.append(f"({at + 1}) {text}")
-    return f"({at + 1})"
-
-
-def _tools_table(benchmark: str, result: StudyResult) -> StudyTable:
+def _tools_table(benchmark: str, result: StudyResult) -> Table:
     """Return the differences of the same model with other tools, one row for each model and pair of selections."""
     runs = [run for run, _ in result.scored]
     differences = [
@@ -167,24 +123,14 @@ def _tools_table(benchmark: str, result: StudyResult) -> StudyTable:
         for each in result.differences
         if runs[each.first].benchmark == benchmark and runs[each.first].label == runs[each.second].label
     ]
-    columns = list(dict.fromkeys((each.mode, each.metric) for each in differences))
-    rows: list[list[Cell]] = []
-    for first, second in dict.fromkeys((each.first, each.second) for each in differences):
-        cells = {(each.mode, each.metric): each for each in differences if (each.first, each.second) == (first, second)}
-        tools = f"{runs[first].config.tools} minus {runs[second].config.tools}"
-        shown = (_difference_cell(cells[key].difference) if key in cells else Cell(DASH) for key in columns)
-        rows.append([Cell(runs[first].label), Cell(tools), *shown])
-    header = ["Model", "Tools", *(f"{METRICS[metric].label}, {mode}" for mode, metric in columns)]
-    legend = (
-        f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {_n_compared(result)} differences."
-    )
-    return StudyTable(f"Cost of the list of tools: {benchmark}", [], header, rows, [legend])
 
+    def name(first: int, second: int) -> tuple[str, ...]:
+        return runs[first].label, f"tools {runs[first].config.tools} minus {runs[second].config.tools}"
 
-def _difference_cell(difference: Estimate) -> Cell:
-    ends = difference.interval
-    interval = f"[{points(ends.lower)}, {points(ends.upper)}]" if ends else ""
-    return Cell(points(difference.value), interval, "*" if difference.differs() else "")
+    table = differences_table(f"Cost of the list of tools: {benchmark}", differences, name)
+    n = _n_compared(result)
+    table.notes.append(f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {n} differences.")
+    return table
 
 
 # --- groups of models that cannot be separated -----------------------------------------------------------------------
@@ -247,94 +193,15 @@ def _group_legend(result: StudyResult) -> str:
     )
 
 
-# --- formats ---------------------------------------------------------------------------------------------------------
+# --- files -----------------------------------------------------------------------------------------------------------
 
 
-def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows as CSV. A text that a spreadsheet would run as a formula begins with an apostrophe."""
-    written = io.StringIO()
-    guarded = ([f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in row] for row in rows)
-    csv.writer(written, lineterminator="\n").writerows(guarded)
-    return written.getvalue()
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def markdown(tables: Iterable[StudyTable]) -> str:
-    """Return the tables in Markdown, with columns aligned."""
-    return "\n".join(_markdown_table(table) for table in tables)
-
-
-def _markdown_table(table: StudyTable) -> str:
-    spans = [name for name, width in table.groups for _ in range(width)]
-    names = (f"{name}: " if name else "" for name in spans or [""] * len(table.header))
-    lines = [[in_markdown(name + heading) for name, heading in zip(names, table.header, strict=True)]]
-    lines += [[_markdown_cell(cell) for cell in row] for row in table.rows]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(table.header))]
-    padded = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    notes = "\n".join(f"- {in_markdown(note)}" for note in table.notes)
-    return "\n".join([f"## {in_markdown(table.title)}", "", padded[0], rule, *padded[1:], "", notes, ""])
-
-
-def _markdown_cell(cell: Cell) -> str:
-    return " ".join(filter(None, (in_markdown(cell.value), cell.interval, in_markdown(cell.marks))))
-
-
-def in_markdown(text: str) -> str:
-    """Return a text on one line that Markdown shows as it is."""
-    return re.sub(r"([\\`*_|<>\[\]#~])", r"\\\1", _one_line(text))
-
-
-_LATEX = {
-    **{each: f"\\{each}" for each in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "^": r"\textasciicircum{}",
-    "↓": r"$\downarrow$",
-    DASH: "--",
-}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
-
-
-def _in_latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
-
-
-def latex(tables: Sequence[StudyTable], title: str) -> str:
-    """Return the tables in LaTeX, for documents with the packages booktabs and graphicx."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-    )
-    environment.filters["line"] = _in_latex
-    return environment.get_template("study.tex.j2").render(tables=tables, title=title)
-
-
-def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list[Path]:
+def write_tables(tables: Sequence[Table], folder: Path, title: str) -> list[Path]:
     """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
-    page = templates(Path(__file__).parent).get_template("study.html.j2")
     contents = {
         "study.md": f"# {in_markdown(title)}\n\n{markdown(tables)}",
         "study.tex": latex(tables, title),
-        "study.html": page.render(tables=tables, title=title),
+        "study.html": tables_page(tables, title),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():

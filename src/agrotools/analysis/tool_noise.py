@@ -296,6 +296,10 @@ def _value_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale:
         if same_value(seen, true) or rng.random() >= scale:
             return value
         return not value if isinstance(value, bool) else seen if seen != value else true
+    return _number_with_error(value, true, seen, scale, rng)
+
+
+def _number_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale: float, rng: Random) -> JsonValue:
     if value is None or seen is None or not isinstance(true, int | float) or not isinstance(seen, int | float):
         return value if seen is not None or rng.random() >= scale else None
     assert isinstance(value, int | float)

@@ -44,7 +44,7 @@ _GONE, _REFUSED = (404, 410), (401, 403, 429, 451)
 _WORTH_ANOTHER_TRY = (408, 425, 429, 500, 502, 503, 504)
 Reason = Literal["missing", "refused", "differs", "unreachable"]
 REASONS: Mapping[Reason, str] = {
-    "missing": "are no longer there",
+    "missing": "were not found",
     "refused": "were refused by the server",
     "differs": "differ from the expected content",
     "unreachable": "could not be read from the server",

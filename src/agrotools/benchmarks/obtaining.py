@@ -7,6 +7,7 @@ lists the terms of all of them.
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -127,6 +128,7 @@ def obtain(name: str, request: Request) -> Obtained:
     if (download := plugin.files.download) is None:
         known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.files.download)
         raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")
+    Downloader(request.root, request.mirror)  # refuses a wrong mirror before anything is written
     request.root.mkdir(parents=True, exist_ok=True)
     if _read_record(request.root, name) is None:
         _write_record(request.root, name, Obtained([], [], []), complete=False)
@@ -149,6 +151,9 @@ def _download(name: str, download: Download, request: Request) -> Obtained:
         f"{count_text(len(items), 'file')}{f', {known / 1e6:,.0f} MB' if known else ''}, from {download.address}"
     )
     failures = downloader.fetch(items, request.progress)
+    for failure in failures:
+        with suppress(OSError):  # another file is in it
+            (folder / failure.path).parent.rmdir()
     paths = [folder / item.path for item in items if (folder / item.path).is_file()]
     for archive in [path for path in paths if path.suffix.lower() == ".zip"]:
         paths += unpack(archive, request.progress)

@@ -30,7 +30,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import ErrorInfo, ToolErrorKind
 from agrotools.core.files import artifact_path
-from agrotools.core.record import Results, iter_refs, literal_value, resolve_ref, resolved_value
+from agrotools.core.record import REF_PATTERN, Results, iter_refs, literal_value, resolve_ref, resolved_value
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
@@ -159,6 +159,16 @@ class PlannedCall:
     truth: dict[str, JsonValue] | None = None
     group: int | None = None
     thought: str = ""
+
+
+def steps_used(arguments: Arguments) -> set[int]:
+    """Return the steps whose results are used in the arguments of a call."""
+    return {used for _, target, _ in iter_refs(dict(arguments)) for used in steps_in(target)}
+
+
+def steps_in(text: str) -> set[int]:
+    """Return the steps that a reference or an expression names."""
+    return {int(match["step"]) for match in REF_PATTERN.finditer(text)}
 
 
 def ref(step: int, path: str) -> dict[str, JsonValue]:

@@ -20,19 +20,19 @@ lacks a value, and a question that the tools answer all the same is dropped.
 """
 
 import re
-import tomllib
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.quality import steps_in, steps_used
+from agrotools.build.references import steps_in, steps_used
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot
+from agrotools.core.files import read_table
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
@@ -71,8 +71,8 @@ class Withholding(FrozenModel):
 @cache
 def withholdings() -> tuple[Withholding, ...]:
     """Return all ways of withholding."""
-    text = files("agrotools.build.templates").joinpath("rules", "unanswerable.toml").read_text("utf-8")
-    return tuple(Withholding.model_validate({"name": name, **body}) for name, body in tomllib.loads(text).items())
+    table = read_table(Path(__file__).with_name("templates") / "rules" / "unanswerable.toml")
+    return tuple(Withholding.model_validate({"name": name, **body}) for name, body in table.items())
 
 
 def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen | None:

@@ -38,8 +38,8 @@ def attribute(
     """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
     from agrotools.analysis.attribution import Rerun, attribute_run
     from agrotools.core import UsageError
-    from agrotools.report.attribution import attribution_tables
-    from agrotools.report.layout import print_parts
+    from agrotools.report.parts import attribution_tables
+    from agrotools.report.terminal import print_parts
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
     given = {"--budget": budget, "--price": price, "--api-key-env": api_key_env}

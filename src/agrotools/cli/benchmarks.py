@@ -25,7 +25,7 @@ DataRoot = Annotated[
 
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
-    """List the known benchmarks: content, files needed, address, size and terms, and whether the files are downloaded."""
+    """List the known benchmarks: content, files needed, address, size, terms, and whether files are downloaded."""
     from agrotools.benchmarks.obtaining import list_benchmarks
 
     rows = list_benchmarks(data_root)
@@ -160,6 +160,9 @@ def _as_json(result: "Checkup") -> dict[str, object]:
 
 
 def _print_check(result: "Checkup") -> None:
+    from agrotools.report.layout import Column, new_table
+    from agrotools.report.terminal import print_parts
+
     if result.missing:
         typer.echo(f"{result.name}: {result.missing}")
         if result.hint:
@@ -173,12 +176,11 @@ def _print_check(result: "Checkup") -> None:
         typer.echo(f"  {result.hint}")
     for note in result.notes:
         typer.echo(f"  note: {note}")
-    width = max((len(count.what) for count in result.counts), default=0)
-    if result.counts:
-        typer.echo(f"{'':{width}}  {'found':>7}  published")
+    table = new_table("", ["found", "published", Column(kind="words")])
     for count in result.counts:
-        verdict = "" if count.agrees else "  differs" if count.decides else "  differs (not decisive)"
-        typer.echo(f"{count.what:{width}}  {count.here:>7,}  {count.published:>9,}{verdict}")
+        verdict = "" if count.agrees else "differs" if count.decides else "differs (not decisive)"
+        table.add_row(count.what, f"{count.here:,}", f"{count.published:,}", verdict)
+    print_parts([table] if table.rows else [])
     typer.echo("sound" if result.sound else "not sound: see above")
 
 
@@ -199,7 +201,8 @@ def describe_one(
     from agrotools.benchmarks.describing import describe
     from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UsageError
-    from agrotools.report.description import description_png, print_description
+    from agrotools.report.description import description_png, description_tables
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
@@ -215,5 +218,5 @@ def describe_one(
     if as_json:
         print_json({**described.model_dump(mode="json"), "figure": str(picture)})
         return
-    print_description(described)
+    print_parts(description_tables(described))
     typer.echo(f"figure: {picture}")

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 _FEWEST_DRAWN = 20
 """Fewest questions about drawn scenes that have the shares of ``embedded``."""
+_WITH = {
+    "--scenes": ("--queries", "--language"),
+    "--choose": ("--images", "--by"),
+    "--answers": ("--images", "--plan", "--yes"),
+    "--source": ("--queries", "--allow-missing"),
+    "--all-sources": ("--queries", "--allow-missing"),
+}
+"""What a benchmark is built from, and the options that go with it."""
 
 
 def build(
@@ -53,7 +61,9 @@ def build(
     scenes: Annotated[
         int | None, typer.Option(min=0, metavar="SEED", help="Ask the questions of embedded about new drawn scenes.")
     ] = None,
-    language: Annotated[Literal["en", "zh"], typer.Option(help="Language of questions about drawn scenes.")] = "en",
+    language: Annotated[
+        Literal["en", "zh"] | None, typer.Option(help="Language of questions about drawn scenes.", show_default="en")
+    ] = None,
 ) -> None:
     """Build a benchmark folder from a data set, from your own photos and a table, or from drawn scenes.
 
@@ -69,46 +79,56 @@ def build(
 
     started = time.monotonic()
     stop = stop_message("no benchmark is written, finished measurements are kept")
+    given = {
+        "--scenes": scenes, "--choose": choose, "--answers": answers, "--source": source, "--all-sources": all_sources,
+        "--images": images, "--by": by, "--plan": plan, "--yes": yes or None, "--queries": queries,
+        "--language": language, "--allow-missing": allow_missing or None,
+    }  # fmt: skip
+    _check_options([name for name, value in given.items() if value is not None])
     if scenes is not None:
-        if any((source, all_sources, images, answers, choose, by, plan, yes)):
-            raise UsageError("--scenes draws its own pictures", hint="leave out the photos and data sets")
         if queries is not None and queries < _FEWEST_DRAWN:
             raise UsageError(f"--queries {queries} is too few for --scenes", hint=f"{_FEWEST_DRAWN} or more")
         with stop_message("no benchmark is written, drawn scenes are kept"):
-            header = _draw_scenes(out.expanduser(), scenes, queries, language)
-        print_result(header, out, started)
-        return
-    if images is not None and choose is not None and not any((source, all_sources, answers, plan, yes)):
+            header = _draw_scenes(out.expanduser(), scenes, queries, language or "en")
+    elif images is not None and choose is not None:
         from agrotools.build.own_photos.selection import write_choice
 
         for line in write_choice(images, choose, by, out.expanduser()):
             typer.echo(line)
         return
-    if images is not None and answers is not None and not any((source, all_sources, choose, by)):
+    elif images is not None and answers is not None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
-        progress = terminal_progress()
         with stop:
-            header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
+            header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress())
         print_result(header, out, started)
         print_next_steps(out)
         return
-    if any((images, answers, plan, yes, choose, by)):
-        raise UsageError(
-            "--images must be given together with either --answers (with --plan, --yes) or --choose (with --by)",
-            hint="give both, and no --source; --answers is a table image,label with a row for each photo"
-            " (agrotools tools packs train also takes a folder for each class)",
-        )
-    if (source is None) == (all_sources is None):
-        raise UsageError(
-            "give --source, --all-sources, --scenes, or --images with --answers",
-            hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, or --images DIR --answers TABLE",
-        )
-    if all_sources is not None:
-        source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
-    with stop:
-        header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
+    else:
+        if all_sources is not None:
+            source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
+        with stop:
+            header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
+
+
+def _check_options(given: list[str]) -> None:
+    """Raise UsageError unless ``given`` are one of :data:`_WITH` and options that go with it."""
+    from agrotools.core import UsageError
+
+    kinds = [name for name in given if name in _WITH]
+    if len(kinds) != 1:
+        raise UsageError(
+            f"{' and '.join(kinds)} cannot be given together" if kinds else "it is not said what to build from",
+            hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, --images DIR --answers TABLE, or --images DIR"
+            " --choose N; TABLE is a table image,label with a row for each photo (agrotools tools packs train also"
+            " takes a folder for each class)",
+        )
+    own = _WITH[kinds[0]]
+    if others := [name for name in given if name not in (*kinds, *own)]:
+        raise UsageError(f"{others[0]} does not apply to {kinds[0]}", hint=f"it goes with: {', '.join(own)}")
+    if "--images" in own and "--images" not in given:
+        raise UsageError(f"{kinds[0]} needs the folder of the photos", hint="add --images DIR")
 
 
 def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["en", "zh"]) -> "BenchmarkHeader":

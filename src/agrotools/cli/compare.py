@@ -21,7 +21,7 @@ def compare(
 
     from agrotools.report.comparison import comparison_tables, with_reasons
     from agrotools.report.html import incomparable
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.rescore import compare_runs
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution

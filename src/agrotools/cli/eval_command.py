@@ -35,8 +35,9 @@ def evaluate(
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys
+    from agrotools.runner.build import load_for_run
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
-    from agrotools.runner.evaluate import Evaluation, load_for_run
+    from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as execute
 
     options: dict[str, Any] = {name: value for name, value in given.values.items() if value not in (None, [])}
@@ -96,15 +97,23 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     The endpoints of ``checked`` answer a tiny request while scenes are drawn.
     """
     import sys
+    from dataclasses import replace
 
     from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
     from agrotools.core.files import cache_dir
+    from agrotools.core.taxonomy import MODES
     from agrotools.runner.config import contacting_progress
+    from agrotools.runner.plan import work_items
 
     with stop_message("no sample was run, drawn scenes are kept"):
         published = load_as(config.benchmark, Loading(config.data_root, config.options, files_later=True))
         part = "-quick" if config.quick else ""
+        if config.limit:
+            part += f"-limit-{config.limit}"
+            some = [each for each in published.samples if not config.quick or each.id in published.header.quick]
+            drawn = {*work_items(some, MODES, 1, limit=config.limit).sample_ids()}
+            published = replace(published, samples=[each for each in some if each.id in drawn])
         folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,9 @@ import typer
 from agrotools.cli.output import command_line, count_text, print_json
 
 if TYPE_CHECKING:
-    from agrotools.core import Record
+    from agrotools.core import Record, Score
     from agrotools.runner.prompts import StoredRequest
-    from agrotools.runner.records import Key
+    from agrotools.runner.records import Key, RecordIndex
 
 _LISTED = 20
 
@@ -48,20 +48,17 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
     from agrotools.runner.store import has_manifest, read_manifest
     from agrotools.scoring.attribution import read_attribution
-    from agrotools.scoring.metrics import FAS
-    from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
-    is_run = has_manifest(run)
-    if prompt and not is_run:
-        _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
-        return
-    if not is_run:
+    if not has_manifest(run):
+        if prompt:
+            _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
+            return
         hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
         raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
     if named := [name for name, value in given.items() if value is not None]:
@@ -76,12 +73,7 @@ def explain(
     if sample is None:
         _list_samples([*index.each_key()], as_json=as_json)
         return
-    of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
-    chosen = [record for record in of_sample if mode in (None, record.mode)]
-    if not chosen:
-        known = sorted({name for _, name, _ in index.each_key()})
-        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
-        raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+    chosen = _chosen(run, index, sample, mode, epoch)
     if prompt:
         _print_prompts(run, chosen, as_json=as_json)
         return
@@ -103,21 +95,39 @@ def explain(
     for record, scores in scored:
         split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
         print_parts(explanation(record, scores, judges.of(record), details=details, split=split))
-        if (
-            not record.sample.answerable
-            and record.actions is None
-            and scores
-            and all(row.metric != FAS for row in scores)
-        ):
-            typer.echo(NO_TWIN)
-        if record.sample.twin:
-            twin = index.get((record.mode, record.sample.twin, record.epoch))
-            state = _twin_state(twin)
-            if refused_twin(scores):
-                state += ", which takes one point from this sample"
-            typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
+        _print_twin(run, index, record, scores)
     if outdated:
         typer.echo(outdated, err=True)
+
+
+def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoch: int) -> "list[Record]":
+    """Return the records of a sample in a mode, or in all.
+
+    Raises:
+        UsageError: there are none.
+    """
+    from agrotools.core import UsageError
+
+    of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
+    if chosen := [record for record in of_sample if mode in (None, record.mode)]:
+        return chosen
+    known = sorted({name for _, name, _ in index.each_key()})
+    has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
+    raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+
+
+def _print_twin(run: Path, index: "RecordIndex", record: "Record", scores: "Sequence[Score]") -> None:
+    """Print how the twin of a sample was answered, or that an unanswerable sample has none."""
+    from agrotools.scoring.metrics import FAS
+    from agrotools.scoring.pairs import NO_TWIN, refused_twin
+
+    answered = not record.sample.answerable and record.actions is None
+    if answered and scores and all(row.metric != FAS for row in scores):
+        typer.echo(NO_TWIN)
+    if record.sample.twin:
+        state = _twin_state(index.get((record.mode, record.sample.twin, record.epoch)))
+        state += ", which takes one point from this sample" * bool(refused_twin(scores))
+        typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
 
 
 def _similar(sample: str, known: Sequence[str]) -> str:
@@ -189,9 +199,9 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     from tempfile import TemporaryDirectory
 
     from agrotools.core import UsageError
+    from agrotools.runner.build import load_for_run, prepare_run
     from agrotools.runner.config import read_config
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
-    from agrotools.runner.evaluate import load_for_run, prepare_run
     from agrotools.runner.prompts import PromptLog, StoredPrompts
 
     given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}

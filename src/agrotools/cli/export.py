@@ -108,7 +108,7 @@ def _export_run(run: Path, format_: str, folder: Path, images: bool, publication
     from agrotools.core import UsageError
     from agrotools.report.every_eval_ever import write_every_eval_ever
     from agrotools.report.inspect_log import write_inspect_logs
-    from agrotools.report.row_tables import write_tables
+    from agrotools.report.transcript import write_tables
 
     if images and format_ != "inspect":
         raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")

@@ -10,7 +10,7 @@ import typer
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
-    from agrotools.build.quality import Finding
+    from agrotools.build.quality.checks import Finding
 
 
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
@@ -55,7 +55,7 @@ def print_findings(
     folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
 ) -> None:
     """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
-    from agrotools.build.quality import BLIND_CHECK, CHECKS, SEVERITIES
+    from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
     blind = {finding.id for finding in findings if finding.check == BLIND_CHECK}

@@ -34,8 +34,8 @@ def gate(
 
     Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail.
     """
-    from agrotools.analysis.study_tables import in_markdown
     from agrotools.core import UsageError
+    from agrotools.report.text_tables import in_markdown
     from agrotools.runner.rescore import check_distinct, scored_run
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested

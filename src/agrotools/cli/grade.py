@@ -1,12 +1,17 @@
 """``agrotools grade``: blind grading of the answers of runs by people."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agrotools.cli.options import DataRoot, Port
 from agrotools.cli.output import address_printer, count_text, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agrotools.build.review.agreement import SummaryPart
 
 
 def grade(
@@ -49,7 +54,7 @@ def grade(
     """
     from agrotools.build.review import require_extra
     from agrotools.build.review.agreement import ReviewJournal
-    from agrotools.build.review.grading import open_sheet, read_scheme, summarise_grades, summary_parts
+    from agrotools.build.review.grading import grading_parts, open_sheet, read_scheme, summarise_grades
     from agrotools.core import UsageError
     from agrotools.report.judges import Grade
 
@@ -74,7 +79,7 @@ def grade(
         if as_json:
             print_json(result.model_dump(mode="json"))
             return
-        _print_parts([*summary_parts(sheet, result), *({"text": note} for note in notes)])
+        print_summary([*grading_parts(sheet, result), *({"text": note} for note in notes)])
         return
     for note in notes:
         typer.echo(note, err=True)
@@ -82,27 +87,26 @@ def grade(
     answers = count_text(len(sheet.items), "answer")
     about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
 
-    from agrotools.build.review.grading_app import Grading
+    from agrotools.build.review.app import Grading
     from agrotools.build.review.server import serve_review
 
     started = address_printer(about)
     serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
 
 
-def _print_parts(parts: list[dict[str, str | list[str] | list[list[str]]]]) -> None:
-    from rich.console import RenderableType
-    from rich.text import Text
+def print_summary(parts: "Iterable[SummaryPart]") -> None:
+    """Print the paragraphs and tables of a summary of a review or a grading."""
+    from agrotools.report.layout import Paragraph, Part, new_table
+    from agrotools.report.terminal import print_parts
 
-    from agrotools.report.layout import harmless, new_table, print_parts
-
-    shown: list[RenderableType] = []
+    shown: list[Part] = []
     for part in parts:
         if "text" in part:
-            shown.append(Text(harmless(str(part["text"]))))
+            shown.append(Paragraph(part["text"], ""))
             continue
-        first, *headings = map(harmless, part["head"])  # pyright: ignore[reportArgumentType]
+        first, *headings = part["head"]
         table = new_table(first, headings)
         for row in part["rows"]:
-            table.add_row(*map(harmless, row))
+            table.add_row(*row)
         shown.append(table)
     print_parts(shown)

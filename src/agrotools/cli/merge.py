@@ -23,7 +23,7 @@ def merge(
     """
     from agrotools.cli.results import show_runs
     from agrotools.plugin import NO_COMPARISONS
-    from agrotools.runner.merge import merge_runs
+    from agrotools.runner.shards import merge_runs
 
     with stop_message("nothing is written", "to start anew"):
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())

@@ -98,7 +98,7 @@ def _has_no_reader(stream: TextIO | None) -> bool:
 
 def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Callable[[Any], Any]) -> None:
     """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
 
     result.draw(out)
     if as_json:

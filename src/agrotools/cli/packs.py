@@ -1,4 +1,4 @@
-"""``agrotools tools packs``: recognisers and heads of tools, calibrations of open models, from your own pictures."""
+"""``agrotools tools packs``: recognisers and heads of tools, from your own pictures."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.options import AsJson, Commands
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
-    from agrotools.tools.recognition.calibration import Calibration
     from agrotools.tools.recognition.packs import PackInfo
 
 app = typer.Typer(
     cls=Commands,
-    help="Train and list packs: recognisers and heads that tools use on this machine. Calibrate open models.",
+    help="Train and list packs: recognisers and heads that tools use on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -131,59 +130,13 @@ def train_crop_weed(
     typer.echo(heads[0].licence_note)
 
 
-@app.command()
-def calibrate(
-    backend: Annotated[str, typer.Argument(help="Open model with local weights.", metavar="learned:MODEL")],
-    images: Annotated[Path, typer.Option(help="Folder of your pictures.", metavar="DIR")],
-    tool: Annotated[str, typer.Option(help="Tool that names: identify_weed or diagnose_pest_disease.")],
-    labels: _Labels = None,
-    argument: Annotated[
-        list[str] | None,
-        typer.Option("--argument", "-a", help="Argument that decides on the names, e.g. crop=bean (repeatable)."),
-    ] = None,
-    strangers: Annotated[
-        Path | None, typer.Option(help="Pictures of other things: how many would get a name.", metavar="DIR")
-    ] = None,
-    skip_unreadable: _SkipUnreadable = False,
-    as_json: AsJson = False,
-) -> None:
-    """Calibrate the scores and the refusal of an open model on your labelled pictures.
-
-    The model chooses among the names that the tool gives it, so a calibration holds for one model, one tool and one
-    list of names; the tool finds it by itself. Labels are names or ids of the knowledge base. At least 40 groups
-    (plants, days, fields; without groups, pictures) are needed.
-    """
-    from agrotools.cli.tool_text import named_values, parse_arguments
-    from agrotools.tools import get_tool
-    from agrotools.tools.recognition.calibration_fitting import calibrate as calibrated
-    from agrotools.tools.recognition.labelled_pictures import read_labelled
-
-    words = [f"--{name}={value}" for name, value in named_values(argument or ()).items()]
-    arguments = parse_arguments(get_tool(tool).spec, "{}", words)
-    found = calibrated(
-        backend,
-        tool,
-        read_labelled(images, labels, to_learn=False),
-        arguments,
-        strangers=strangers,
-        skip_unreadable=skip_unreadable,
-        progress=lambda line: typer.echo(line, err=True),
-    )
-    if as_json:
-        print_json({**found.model_dump(mode="json"), "path": str(found.path)})
-        return
-    typer.echo(_calibration_text(found))
-    typer.echo(f"written to {found.path}; used by: agrotools tools run {tool} --image FILE --backend {backend}")
-
-
 @app.command("list")
 def list_packs(as_json: AsJson = False) -> None:
-    """List the packs, heads and calibrations on this machine: classes, licence and accuracy."""
+    """List the packs and heads on this machine: classes, licence and accuracy."""
     from agrotools.core import ToolError
     from agrotools.tools.crop_weed.heads import list_heads, load_head
     from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
     from agrotools.tools.recognition import packs
-    from agrotools.tools.recognition.calibration import list_calibrations
 
     heads, faults = list_heads()
     for head in heads:
@@ -192,10 +145,9 @@ def list_packs(as_json: AsJson = False) -> None:
         except ToolError as error:
             faults.append(error.message)
     recognisers, more = packs.list_packs()
-    calibrations, faulty = list_calibrations()
-    faults += [*more, *faulty]
+    faults += more
     if as_json:
-        parts = {"packs": recognisers, "crop-weed": heads, "calibrations": calibrations}
+        parts = {"packs": recognisers, "crop-weed": heads}
         rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
         print_json({**rows, "faults": faults})
         return
@@ -205,8 +157,6 @@ def list_packs(as_json: AsJson = False) -> None:
     for head in heads:
         typer.echo(_head_line(head.name, len(head.training), head.metrics))
         typer.echo(f"  {head.licence_note}")
-    for calibration in calibrations:
-        typer.echo(_calibration_text(calibration))
     if not recognisers:
         typer.echo(
             f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
@@ -242,28 +192,6 @@ def _pack_line(pack: "PackInfo") -> str:
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
         f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
     )
-
-
-def _calibration_text(found: "Calibration") -> str:
-    figures = found.figures
-    shares = {"first candidate right": (figures.top1, figures.top1_95), "kept": (figures.kept, figures.kept_95)}
-    subjects = f"{count_text(figures.pictures, 'picture')} of {count_text(figures.subjects, 'subject')}"
-    lines = [
-        f"{found.model}: {found.tool}, {count_text(len(found.names), 'name')}, {subjects}",
-        *(f"  {name} {share:.3f} ({low:.3f} to {high:.3f})" for name, (share, (low, high)) in shares.items()),
-        f"  calibration error {figures.calibration_error:.3f} (before: {figures.uncalibrated_error:.3f}; perfect"
-        f" probabilities: {figures.error_by_chance:.3f})",
-    ]
-    if figures.named_strangers is not None and figures.named_strangers_95 is not None:
-        low, high = figures.named_strangers_95
-        lines.append(
-            f"  {count_text(figures.strangers, 'stranger')}: {figures.refused_strangers:.3f} refused, "
-            f"{figures.named_strangers:.3f} ({low:.3f} to {high:.3f}) named"
-        )
-    lines.append(f"  temperature {found.temperature:.2f}; refused above a strangeness of {found.threshold:.2f}")
-    if found.withheld:
-        lines.append(f"  no scores: {found.withheld}")
-    return "\n".join(lines)
 
 
 def _head_line(name: str, pictures: int, metrics: dict[str, float]) -> str:

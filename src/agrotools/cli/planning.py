@@ -33,7 +33,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     from agrotools.analysis.study import StudyRun, inspect_run
     from agrotools.core.base import benchmark_title
     from agrotools.models.endpoint import without_keys
-    from agrotools.runner.evaluate import part_text, prepare_run
+    from agrotools.runner.build import part_text, prepare_run
 
     with without_keys():
         prepared = prepare_run(config, benchmark)
@@ -45,7 +45,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
 
 def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -> int:
     """Print the runs of ``eval --dry-run`` with requests, tokens, cost and time; return the exit code."""
-    from agrotools.models.ledger import SPEND_FILE, read_spend
+    from agrotools.models.metered import SPEND_FILE, read_spend
     from agrotools.runner.estimate import budget_warning
 
     for state, config in zip(states, configs, strict=True):
@@ -122,8 +122,8 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
 
 def _merge_command(run: Path) -> str:
     """Return the command that merges ``run`` with the other shards, once their folders are beside it."""
-    from agrotools.runner.merge import whole_manifest
-    from agrotools.runner.run_manifest import default_folder
+    from agrotools.runner.build import default_folder
+    from agrotools.runner.shards import whole_manifest
     from agrotools.runner.store import read_manifest
 
     manifest = read_manifest(run)

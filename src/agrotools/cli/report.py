@@ -78,44 +78,21 @@ def report(
 
 
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
-    """Return the metrics of each mode as CSV (fractions), or as Markdown or LaTeX tables (percent)."""
-    from agrotools.analysis.study_tables import Cell, StudyTable, csv_text, latex, markdown
-    from agrotools.core.base import benchmark_title, count_text
-    from agrotools.report.layout import PRIVILEGED_NOTE, SYNTHETIC_NOTE, percent, run_names
-    from agrotools.report.tables import scoring_lines, warning_lines
+    """Return the metrics of each mode as CSV (fractions), or the main tables as Markdown or LaTeX (percent)."""
+    from agrotools.report.layout import run_names
+    from agrotools.report.tables import tables
+    from agrotools.report.text_tables import csv_text, latex, markdown
     from agrotools.runner.rescore import score_runs
-    from agrotools.scoring import METRICS
 
     summaries = [each.summary for each in score_runs(runs, allow_invalid=allow_invalid)]
-    names = run_names(summaries)
-    tables = dict[str, StudyTable]()
+    if format_ != "csv":
+        parts = tables(summaries, details=False)
+        return markdown(parts) if format_ == "md" else latex(parts, "Scores of runs")
     rows: list[tuple[object, ...]] = [("run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters")]
-    for name, summary in zip(names, summaries, strict=True):
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
         for mode, part in summary.modes.items():
-            metrics = part.metrics if part.headline else {}
-            title = f"{benchmark_title(summary.benchmark, summary.benchmark_version)}, {mode}"
-            table = tables.setdefault(mode, StudyTable(title, [], ["run"], [], []))
-            table.header += [label for label in (METRICS[each].label for each in metrics) if label not in table.header]
-            cells = {"run": Cell(name)}
-            for metric, value in metrics.items():
+            for metric, value in part.metrics.items() if part.headline else ():
                 for task, each in {"": value.overall, **value.by_task_type}.items():
                     ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
                     rows.append((name, mode, metric, task, each.value, *ends, each.n, each.n_clusters))
-                interval = value.overall.interval
-                span = f"({percent(interval.lower)} to {percent(interval.upper)})" if interval else ""
-                cells[METRICS[metric].label] = Cell(percent(value.overall.value), span)
-            if metrics:
-                n, samples = next(iter(metrics.values())).overall.n, count_text(part.n_samples, "sample")
-                size = f"{count_text(n, 'step')} of {samples}" if mode == "step-by-step" else count_text(n, "sample")
-                table.notes.append(f"{name}: {size}")
-            table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
-    synthetic = [SYNTHETIC_NOTE] if any(summary.synthetic for summary in summaries) else []
-    given = [name for name, summary in zip(names, summaries, strict=True) if summary.privileged]
-    knowing = [f"{name}: {PRIVILEGED_NOTE}" for name in given]
-    for table in tables.values():
-        table.notes += [*synthetic, *scoring_lines(summaries), *knowing, *warning_lines(summaries)]
-        for row in table.rows:
-            row += [Cell("")] * (len(table.header) - len(row))
-    if format_ == "csv":
-        return csv_text(rows)
-    return markdown(tables.values()) if format_ == "md" else latex([*tables.values()], "Scores of runs")
+    return csv_text(rows)

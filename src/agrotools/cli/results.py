@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -161,22 +161,9 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import incomparable
     from agrotools.report.settings import paper_tables
-    from agrotools.runner.rescore import score_runs
-    from agrotools.runner.store import read_manifest
 
-    progress = terminal_progress()
-    n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
-    n_scored = 0
-
-    def count(_record: "Record", _scores: "list[Score]") -> None:
-        nonlocal n_scored
-        n_scored += 1
-        progress("scores", n_scored, max(n_records, n_scored))
-
-    options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-    rescored = score_runs(runs, **options, on_scored=count if evaluated else None)
+    rescored = _rescored(runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -185,9 +172,8 @@ def show_runs(
             print_json([summary.model_dump(mode="json") for summary in summaries])
         elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
-    if not evaluated and len(runs) > 1:
-        for difference in incomparable([read_manifest(run) for run in runs]):
-            typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
+    if not evaluated:
+        _warn_of_differences(runs)
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
         return 3
@@ -195,31 +181,75 @@ def show_runs(
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
     papers = paper_tables(runs, summaries, comparisons) if paper or evaluated else []
-    if not evaluated:
+    if evaluated is None:
         _print_papers(runs, papers, paper=paper, as_json=as_json)
-    if evaluated:
-        from agrotools.core import RunStoreError
-        from agrotools.report.html import build_report
-
-        page, out = None, runs[0] / "report.html"
-        references = _references(runs, summaries, evaluated)
-        if len(runs) == 1 and not references.scored:
-            rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
-        try:
-            options |= {"references": {name: each.summary for name, each in references.scored.items()}}
-            options |= {"tallies": [each.tally for each in rescored if each.tally is not None], "progress": progress}
-            page = build_report(runs, out, summaries=summaries, papers=papers, **options).path
-        except RunStoreError as error:
-            typer.echo(f"no report: {error}", err=True)
-            code = code or 1
-        if as_json:
-            typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
-        else:
-            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers))
-        for reason in evaluated.stops if as_json else ():
+        return code
+    references = _references(runs, summaries, evaluated)
+    page = _write_page(runs, rescored, references, papers, comparisons, allow_invalid=allow_invalid)
+    if as_json:
+        typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
+        for reason in evaluated.stops:
             typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
-        code = code or int(bool(evaluated.stops))
-    return code
+    else:
+        _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers))
+    return code or int(page is None or bool(evaluated.stops))
+
+
+def _rescored(
+    runs: Sequence[Path], comparisons: "TextComparisons", *, allow_invalid: bool, with_progress: bool
+) -> "list[Rescored]":
+    from agrotools.runner.rescore import score_runs
+    from agrotools.runner.store import read_manifest
+
+    progress, n_scored = terminal_progress(), 0
+    n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
+
+    def count(_record: "Record", _scores: "list[Score]") -> None:
+        nonlocal n_scored
+        n_scored += 1
+        progress("scores", n_scored, max(n_records, n_scored))
+
+    on_scored = count if with_progress else None
+    return score_runs(runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored)
+
+
+def _warn_of_differences(runs: Sequence[Path]) -> None:
+    from agrotools.report.html import incomparable
+    from agrotools.runner.store import read_manifest
+
+    for difference in incomparable([read_manifest(run) for run in runs]):
+        typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
+
+
+def _write_page(
+    runs: Sequence[Path],
+    rescored: "Sequence[Rescored]",
+    references: "References",
+    papers: "Sequence[PaperTables]",
+    comparisons: "TextComparisons",
+    *,
+    allow_invalid: bool,
+) -> Path | None:
+    """Write the page of all runs to the folder of the first; None, with an error, if it cannot be written."""
+    from agrotools.core import RunStoreError
+    from agrotools.report.html import build_report
+
+    compared = len(runs) > 1 or references.scored  # else there is nothing to compare with
+    try:
+        return build_report(
+            runs,
+            runs[0] / "report.html",
+            summaries=[each.summary for each in rescored],
+            tallies=[each.tally for each in rescored if each.tally is not None and compared],
+            papers=papers,
+            references={name: each.summary for name, each in references.scored.items()},
+            allow_invalid=allow_invalid,
+            comparisons=comparisons,
+            progress=terminal_progress(),
+        ).path
+    except RunStoreError as error:
+        typer.echo(f"no report: {error}", err=True)
+        return None
 
 
 def _first_model(summaries: "Sequence[Summary]") -> int:
@@ -250,7 +280,7 @@ def _print_screen(
     from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, print_screen
-    from agrotools.runner.evaluate import benchmark_notes
+    from agrotools.runner.build import benchmark_notes
 
     summaries = [each.summary for each in rescored]
     at = _first_model(summaries)
@@ -267,8 +297,8 @@ def _print_screen(
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
-    from agrotools.report.layout import print_parts
     from agrotools.report.tables import tables
+    from agrotools.report.terminal import print_parts
 
     print_parts(tables([each.summary for each in rescored], details=details))
     if not details:
@@ -282,7 +312,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.plugin import plugins
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 
     known = [plugin.name for plugin in plugins() if plugin.paper.figures is not None]

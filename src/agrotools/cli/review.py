@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agrotools.cli.grade import print_summary
 from agrotools.cli.options import Port
 from agrotools.cli.output import address_printer, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
-    from agrotools.build.review.agreement import ReviewSummary
     from agrotools.build.review.material import Applied
 
 
@@ -43,7 +43,7 @@ def review(
     """
 
     from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import LONGEST_NAME, Decision, ReviewJournal, summary_of
+    from agrotools.build.review.agreement import LONGEST_NAME, Decision, ReviewJournal, review_parts, summary_of
     from agrotools.build.review.material import apply_review, open_material
     from agrotools.core import UsageError
 
@@ -62,7 +62,11 @@ def review(
     decisions = journal.decisions()
     if summary:
         state = summary_of(list(material.facts), material.contents, decisions, [*material.notes, *journal.notes])
-        print_json(state.model_dump(mode="json")) if as_json else _print_summary(material.title, state)
+        if as_json:
+            print_json(state.model_dump(mode="json"))
+            return
+        title = {"text": f"{material.title}: {count_text(state.samples, 'sample')}"}
+        print_summary([title, *review_parts(state), *({"text": note} for note in state.notes)])
         return
     if apply:
         assert out is not None
@@ -79,23 +83,6 @@ def review(
 
     started = address_printer(about)
     serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
-
-
-def _print_summary(title: str, state: "ReviewSummary") -> None:
-    typer.echo(f"{title}: {count_text(state.samples, 'sample')}")
-    typer.echo(f"  {', '.join(f'{name} {count}' for name, count in state.standings.items())}")
-    for name, verdicts in state.reviewers.items():
-        typer.echo(f"  {name}: {', '.join(f'{verdict} {count}' for verdict, count in sorted(verdicts.items()))}")
-    for pair in state.agreements:
-        typer.echo(f"  {pair.described}")
-    if state.failed_checks:
-        typer.echo(f"  checks that fail: {', '.join(f'{name} {n}' for name, n in state.failed_checks.items())}")
-    if state.disputed:
-        typer.echo(f"  disputed: {', '.join(state.disputed)}")
-    if state.outdated or state.unknown:
-        typer.echo(f"  not counted: {state.outdated} on samples that changed since, {state.unknown} on unknown samples")
-    for note in state.notes:
-        typer.echo(note, err=True)
 
 
 def _print_applied(applied: "Applied") -> None:

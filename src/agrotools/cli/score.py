@@ -136,7 +136,7 @@ def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> None:
         UsageError: the table cannot be read or does not fit the runs.
     """
     from agrotools.report.costs import cost_tables, expected_costs
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
 
     costs = expected_costs(runs, table)
     if as_json:
@@ -162,8 +162,8 @@ def score_predictions(
         BenchmarkError: a file cannot be read.
     """
     from agrotools.core import UsageError
-    from agrotools.report.layout import print_parts
     from agrotools.report.predictions import as_data, compared_tables
+    from agrotools.report.terminal import print_parts
     from agrotools.scoring.embedders import chosen_embedder
     from agrotools.scoring.predictions import compare_file, prediction_format
 

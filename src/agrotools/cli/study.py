@@ -22,11 +22,12 @@ def study(
     ] = False,
     allow_invalid: AllowInvalid = False,
 ) -> None:
-    """Run all combinations of a study file, and compare them in one table; the same command resumes. Or compare runs."""
+    """Run all combinations of a study file and compare them; the same command resumes. Or compare given runs."""
     import sys
 
     from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result
-    from agrotools.analysis.study_tables import markdown, study_tables, write_tables
+    from agrotools.analysis.study_tables import study_tables, write_tables
+    from agrotools.report.text_tables import markdown
 
     if len(paths) > 1 or paths[0].is_dir():
         result = study_result(*study_of_runs(paths), allow_invalid=allow_invalid)

@@ -4,20 +4,19 @@ import inspect
 import json
 import math
 import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import JsonValue
 
 from agrotools.core import Artifact, ToolSpec, UsageError
+from agrotools.report.layout import DASH, Column, Part, Table, new_table, paragraph
 from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import Tool
 from agrotools.tools.result import certificate
 
 _UNITS = {unit: unit for unit in ("px", "mm", "cm", "m", "km", "ha", "s", "g", "kg")}
 _UNITS |= {"pct": "%", "px2": "px²", "mm2": "mm²", "cm2": "cm²", "m2": "m²", "deg": "°"}
-_WIDTH = 110
 _MOST_ROWS = 5
 _DIGITS = 4
 
@@ -27,27 +26,21 @@ def summary(tool: Tool[..., Any]) -> str:
     return re.split(r"(?<=\.)\s", tool.spec.description, maxsplit=1)[0]
 
 
-def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
-    """Return lines with the cells aligned in columns; the last column is wrapped."""
-    if not rows:
-        return []
-    widths = [min(40, max(len(row[column]) for row in rows)) for column in range(len(rows[0]) - 1)]
-    start = len(indent) + sum(width + 2 for width in widths)
-    lines: list[str] = []
-    for row in rows:
-        head = indent + "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
-        last = textwrap.wrap(row[-1], max(40, _WIDTH - start)) or [""]
-        lines.append((head + last[0]).rstrip())
-        lines += [" " * start + line for line in last[1:]]
-    return lines
+def _words_table(title: str, rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of names with words in one or more columns, without headings."""
+    listed = [*rows]
+    table = new_table(title, [Column(kind="words")] * (len(listed[0]) - 1 if listed else 1), first=24)
+    for row in listed:
+        table.add_row(*row)
+    return table
 
 
-def description(tool: Tool[..., Any]) -> str:
+def description(tool: Tool[..., Any]) -> list[Part]:
     """Return the description of a tool for users: purpose, arguments, results and further documentation."""
     spec = tool.spec
     required: Any = spec.parameters.get("required", [])
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
-    arguments = []
+    arguments: list[tuple[str, str]] = []
     for name, schema in properties.items():
         kind = (
             "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else describe_schema(schema)
@@ -65,12 +58,10 @@ def description(tool: Tool[..., Any]) -> str:
     basis = {"notes": "basis of the values: method, scale, back-end", "flags": "where they may be wrong"}
     results = {name: text for name, text in results.items() if name not in basis} | basis
     certified = f"Accuracy: {certificate(tool.name, tool.version)['text']}"
-    lines = [f"{tool.name} ({tool.category}, version {tool.version})", *textwrap.wrap(certified, _WIDTH), ""]
-    for paragraph in spec.description.split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, _WIDTH), ""]
-    lines += ["Arguments", *aligned(arguments, "  "), "", "Results", *aligned([*results.items()], "  ")]
-    beyond = _sections(tool)
-    return "\n".join([*lines, "", beyond] if beyond else lines)
+    title = f"{tool.name} ({tool.category}, version {tool.version})"
+    tables = [_words_table("Arguments", arguments), _words_table("Results", results.items())]
+    beyond = [f"\n{text}" for text in [_sections(tool)] if text]
+    return [*paragraph([title, certified, "", spec.description]), *tables, *paragraph(beyond)]
 
 
 def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
@@ -83,7 +74,7 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
     return schema
 
 
-def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the list of tools in sections: AgroTools benchmark, general, published names, plug-ins."""
     from agrotools.plugin import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
@@ -97,21 +88,15 @@ def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         ("Under the names of published benchmarks", [row for row in rows if row["name"] in published]),
         ("Tools of installed plug-ins", [row for row in rows if row["name"] not in known]),
     )
-    lines: list[str] = []
-    for title, members in sections:
-        if not members:
-            continue
-        cells = [
-            (
-                str(row["name"]),
-                ", ".join(label for label, names in toolsets.items() if row["name"] in names)
-                or str(row["category"] or "-"),
-                str(row["summary"] or f"cannot be loaded: {row['error']}"),
-            )
-            for row in members
-        ]
-        lines += [*([""] if lines else []), f"{title}:", *aligned(cells)]
-    return lines
+    return [
+        _words_table(title, (_tool_row(row, toolsets) for row in members)) for title, members in sections if members
+    ]
+
+
+def _tool_row(row: Mapping[str, Any], toolsets: Mapping[str, Collection[str]]) -> tuple[str, str, str]:
+    benchmarks = ", ".join(label for label, names in toolsets.items() if row["name"] in names)
+    purpose = row["summary"] or f"cannot be loaded: {row['error']}"
+    return str(row["name"]), benchmarks or str(row["category"] or DASH), str(purpose)
 
 
 def _is_artifact(annotation: Any) -> bool:
@@ -127,19 +112,18 @@ def _sections(tool: Tool[..., Any]) -> str:
     return re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
-def result_text(result: JsonValue, paths: Sequence[str], *, exact: bool = False) -> str:
-    """Return values with units, then notes, flags and the paths of written files; short numbers unless ``exact``."""
+def result_table(result: JsonValue, paths: Sequence[str], *, exact: bool = False) -> Table:
+    """Return values with units, with notes and flags below; short numbers unless ``exact``, and no ``paths``."""
     result = result if exact else _short_numbers(result)
     assert isinstance(result, dict)
     values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
     if not exact and isinstance(ends := values.get("count_interval"), list):  # the whole numbers within it
         values["count_interval"] = [math.ceil(cast(float, ends[0])), math.floor(cast(float, ends[1]))]
-    lines = aligned([row for row in _rows(values) if row[1]])
+    table = _words_table("", (row for row in _rows(values) if row[1]))
     for word in ("note", "flag"):
         texts = result.get(f"{word}s")
-        lines += [f"{word}: {text}" for text in texts] if isinstance(texts, list) else []
-    lines += [f"wrote {path}" for path in paths]
-    return "\n".join(lines)
+        table.notes += [f"{word}: {text}" for text in texts] if isinstance(texts, list) else []
+    return table
 
 
 def _short_numbers(value: JsonValue) -> JsonValue:

@@ -1,17 +1,14 @@
 """``agrotools tools``: list, describe and run tools, and compare their back-ends."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from agrotools.cli.kb import app as kb
 from agrotools.cli.options import AsJson, Commands
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, count_text, print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, print_json
 from agrotools.cli.packs import app as packs
-
-if TYPE_CHECKING:
-    from agrotools.analysis.backends import Estimate
 
 app = typer.Typer(
     cls=Commands,
@@ -26,8 +23,9 @@ app.add_typer(kb, name="kb")
 @app.command("list")
 def list_tools(as_json: AsJson = False) -> None:
     """List every tool with category and purpose, and the tools under published names with their benchmarks."""
-    from agrotools.cli.tool_text import listed, summary
+    from agrotools.cli.tool_text import summary, tool_tables
     from agrotools.core import UsageError
+    from agrotools.report.terminal import print_parts
     from agrotools.tools import get_tool, tool_names
 
     rows: list[dict[str, Any]] = []
@@ -41,13 +39,14 @@ def list_tools(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
     else:
-        typer.echo("\n".join(listed(rows)))
+        print_parts(tool_tables(rows))
 
 
 @app.command()
 def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_json: AsJson = False) -> None:
     """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
     from agrotools.cli.tool_text import description, result_schema
+    from agrotools.report.terminal import print_parts
     from agrotools.tools.result import certificate
 
     implementation = _find(tool, as_json)
@@ -55,7 +54,7 @@ def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_
         certified = {"certificate": certificate(implementation.name, implementation.version)}
         print_json(implementation.spec.model_dump(mode="json") | {"result": result_schema(implementation)} | certified)
     else:
-        typer.echo(description(implementation))
+        print_parts(description(implementation))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -78,8 +77,9 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. `agrotools tools describe TOOL` lists the arguments.
     """
-    from agrotools.cli.tool_text import parse_arguments, result_text
+    from agrotools.cli.tool_text import parse_arguments, result_table
     from agrotools.core import ToolError, UsageError
+    from agrotools.report.terminal import print_parts
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
     from agrotools.tools.workspace import ArtifactWriteError, artifacts_in
@@ -119,7 +119,9 @@ def run(
         print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
     else:
         is_exact = implementation.significant_digits != 6
-        typer.echo(result_text(plain, [*paths, *maps], exact=is_exact))
+        print_parts([result_table(plain, [*paths, *maps], exact=is_exact)])
+        for path in (*paths, *maps):
+            typer.echo(f"wrote {path}")
 
 
 def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:
@@ -174,10 +176,9 @@ def compare(
 
     The first back-end is the one that the others are compared with. Intervals are 95 %, over groups of photographs.
     """
-    from dataclasses import asdict
-
-    from agrotools.analysis.backends import compare_backends
+    from agrotools.analysis.backends import backend_table, compare_backends
     from agrotools.cli.tool_text import named_values
+    from agrotools.report.terminal import print_parts
     from agrotools.tools.recognition.labelled_pictures import read_labelled
 
     scores = compare_backends(
@@ -188,24 +189,9 @@ def compare(
         progress=lambda line: typer.echo(line, err=True),
     )
     if as_json:
-        print_json([asdict(one) for one in scores])
-        return
-    typer.echo(f"{tool} on {count_text(scores[0].score.n, 'photograph')}: {scores[0].metric}")
-    if left_out := scores[0].unreadable:
-        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-        typer.echo(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
-    for one in scores:
-        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer"
-        line += f", {one.ms:.0f} ms" if one.ms else ""
-        if one.likeliest is not None:
-            line += f", first candidate right {one.likeliest:.3f}"
-        if one.difference is not None:
-            line += f"; difference {_interval_text(one.difference)}, better on {one.better}, worse on {one.worse}"
-        if one.seen:
-            line += f"; it learnt from {one.seen} of these photographs, so this says nothing about others"
-        typer.echo(line)
-        if one.unknown:
-            typer.echo(f"{one.backend} has no name for {', '.join(one.unknown)}: it cannot be right on these")
+        print_json([one.model_dump(mode="json") for one in scores])
+    else:
+        print_parts([backend_table(tool, scores)])
 
 
 @app.command()
@@ -234,7 +220,3 @@ def zones(
         return
     for line in (*table.notes, *map(str, table.files)):
         typer.echo(line)
-
-
-def _interval_text(one: "Estimate") -> str:
-    return f"{one.value:.3f}" + (f" ({one.low:.3f} to {one.high:.3f})" if one.low is not None else "")

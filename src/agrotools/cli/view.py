@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import DataRoot, Port
-from agrotools.cli.output import command_line, count_text, print_json
+from agrotools.cli.output import command_line, print_json
 
 
 def view(
@@ -34,7 +34,7 @@ def view(
         return
     grading = None
     if missing_package() is None:
-        from agrotools.build.review.grading_app import GradingPages
+        from agrotools.build.review.app import GradingPages
 
         grading = GradingPages(data_root).open
 
@@ -50,30 +50,14 @@ def view(
 
 def _list_runs(folder: Path, as_json: bool) -> None:
     """List the runs in a folder, the last changed first: model, score, progress and cost."""
-    from datetime import datetime
-
-    from rich.markup import escape
-
-    from agrotools.report.layout import harmless, new_table, percent, print_parts
-    from agrotools.report.run_list import list_runs
+    from agrotools.report.run_list import list_runs, runs_table
+    from agrotools.report.terminal import print_parts
 
     entries = list(list_runs(folder))
     if as_json:
         print_json([{**vars(entry), "path": str(entry.path)} for entry in entries])
         return
-    headings = ["model", "benchmark", "score", "records", "USD", "last record"]
-    table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
-    table.columns[0].no_wrap = True  # the name of a run is copied into commands
-    table.columns[2].justify = "left"  # so that a benchmark may be wrapped
-    for entry in entries:
-        done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
-        score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"
-        usd = f"{entry.usd:.2f}" if entry.usd is not None else ""
-        changed = f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else ""
-        shown = [entry.model, entry.benchmark, score, done, usd, changed]
-        shown = [entry.problem, *[""] * (len(shown) - 1)] if entry.problem else shown
-        table.add_row(*(escape(harmless(cell)) for cell in (entry.name, *shown)))
-    print_parts([table])
+    print_parts([runs_table(entries, folder)])
     typer.echo(f"on a page: {command_line('view', folder)}")
 
 

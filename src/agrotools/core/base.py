@@ -1,4 +1,4 @@
-"""Base class of all records, the progress callback, and typed errors.
+"""Base class of all records, numpy and scipy where they are used late, the progress callback, and typed errors.
 
 Every error has a message with the problem and a hint on what to change.
 """
@@ -9,8 +9,9 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -36,6 +37,43 @@ def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
     object.__setattr__(instance, "__pydantic_extra__", None)
     object.__setattr__(instance, "__pydantic_private__", None)
     return instance
+
+
+T = TypeVar("T")
+
+
+class _Late:
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._make(), name)
+        setattr(self, name, value)
+        return value
+
+
+def late(make: Callable[[], T]) -> T:
+    """Return what stands for an object that is made when it is first used; its attributes are those of the object.
+
+    For what takes long to make and few commands need: large modules, regular expressions.
+    """
+    return cast(T, _Late(make))
+
+
+special: Any = late(lambda: import_module("scipy.special"))
+optimize: Any = late(lambda: import_module("scipy.optimize"))
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    SingleArray = NDArray[np.float32]
+    IntArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
+else:
+    np = late(lambda: import_module("numpy"))
+    FloatArray = SingleArray = IntArray = BoolArray = Any
 
 
 def without_surrogates(value: Any) -> Any:
@@ -142,8 +180,6 @@ def install_command(extra: str = "") -> str:
 
 def import_of_extra(module: str, extra: str, message: str) -> Any:
     """Import a module of an extra; UsageError with ``message`` if it is not installed."""
-    from importlib import import_module
-
     try:
         return import_module(module)
     except ImportError as error:

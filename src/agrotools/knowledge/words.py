@@ -144,37 +144,16 @@ _MOST_CORRECTIONS = 4
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Return the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
-
-    Source: bit-parallel, Hyyro 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances";
-    each character of ``b`` costs a few operations on integers of ``len(a)`` bits.
-    """
-    if a == b:
-        return 0
-    if not a or not b:
-        return len(a) + len(b)
-    where: dict[str, int] = {}
-    for at, char in enumerate(a):
-        where[char] = where.get(char, 0) | 1 << at
-    every, last = (1 << len(a)) - 1, 1 << (len(a) - 1)
-    positive, negative, diagonal, before = every, 0, 0, 0
-    distance = len(a)
-    for char in b:
-        match = where.get(char, 0)
-        swapped = ((~diagonal & match) << 1) & before
-        diagonal = (((((match & positive) + positive) ^ positive) | match | negative) | swapped) & every
-        up = (negative | ~(diagonal | positive)) & every
-        down = positive & diagonal
-        if up & last:
-            distance += 1
-        elif down & last:
-            distance -= 1
-        up = (up << 1 | 1) & every
-        down = (down << 1) & every
-        positive = (down | ~(diagonal | up)) & every
-        negative = up & diagonal
-        before = match
-    return distance
+    """Return the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment)."""
+    before, last = [0] * (len(b) + 1), [*range(len(b) + 1)]
+    for row, char in enumerate(a):
+        line = [row + 1]
+        for at, other in enumerate(b):
+            line.append(min(last[at] + (char != other), last[at + 1] + 1, line[at] + 1))
+            if row and at and char == b[at - 1] and other == a[row - 1]:
+                line[-1] = min(line[-1], before[at - 1] + 1)
+        before, last = last, line
+    return last[-1]
 
 
 def similarity(a: str, b: str) -> float:

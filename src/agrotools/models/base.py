@@ -18,10 +18,9 @@ from agrotools.core.base import prompt_tokens_text, without_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-FinishReason = Literal["stop", "tool_calls", "length", "context", "filtered", "timeout"]
+FinishReason = Literal["stop", "tool_calls", "length", "context", "filtered"]
 """Reason why a model stopped. ``length``: the token limit was reached; ``context``: the prompt does not fit;
-``filtered``: a content filter; ``timeout``: the reply did not end in time although the endpoint works. The last four
-are results of the model, not infrastructure failures."""
+``filtered``: a content filter. The last three are results of the model, not infrastructure failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Completion(FrozenModel):
     first_token: dict[str, float] = {}
     """Probability of each candidate first token; empty if the endpoint does not return top log-probabilities."""
     detail: str = ""
-    """Message of the endpoint if it did not answer (finish reason context, filtered or timeout)."""
+    """Message of the endpoint if it did not answer (finish reason context or filtered)."""
     seconds: float = 0.0
     """Wall time from the first attempt to the reply, including waits."""
     attempts: int = 1
@@ -132,7 +131,7 @@ class WireSettings(FrozenModel):
     tpm: PositiveInt | None = None
     """Tokens per minute, prompts and replies together."""
     timeout_s: PositiveFloat = 600.0
-    """Time after which a request is abandoned and retried; see :mod:`agrotools.models.timeouts`."""
+    """Time after which a request is abandoned and sent again, at most three times."""
     stall_s: PositiveFloat = 60.0
     """Silence after which a reply that has begun counts as a broken connection."""
     attempts: PositiveInt = 6
@@ -347,7 +346,7 @@ class RequestEncoder:
         self._model = model
         self._spelling = dict(spelling)
         self.adapt: Callable[[Sequence[Message]], Sequence[Message]] | None = None
-        """Change of the messages for an endpoint that refuses a part of them: :mod:`agrotools.models.adaptations`."""
+        """Change of the messages for an endpoint that refuses a part of them: :mod:`agrotools.models.refusals`."""
         self._opening = b'{"model":%b,"messages":[' % json_bytes(model)
         self._written: tuple[Sequence[ToolSpec], ModelSettings, bytes] | None = None
         """Tools and settings of the last request, and its JSON behind the messages: most requests have the same."""

@@ -1,15 +1,33 @@
-"""Parsing of replies and errors in the OpenAI chat-completions format. Pure functions, no I/O."""
+"""Replies and errors in the format of OpenAI's chat completions, and requests and replies in that of its Responses API.
+
+Also checks of what replies say about themselves: which model wrote them, and how much of the prompt it has read. Pure
+functions, no I/O. Unlike chat completions, the Responses API has images in the results of tools. Conversations are sent
+whole and are not stored by the endpoint (``store`` is false), so that a run does not depend on its state.
+"""
 
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from agrotools.core import Usage
+from agrotools.core import InfrastructureError, ToolSpec, Usage
 from agrotools.core.base import from_valid, without_surrogates
-from agrotools.models.base import Completion, FinishReason, RequestedCall
-from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, read_error
+from agrotools.models.base import (
+    Completion,
+    FinishReason,
+    ImagePart,
+    Message,
+    ModelSettings,
+    RequestedCall,
+    RequestEncoder,
+    WireStats,
+    json_bytes,
+    prompt_length,
+)
+from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, one_line, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"),
@@ -249,3 +267,203 @@ def _blocked(data: dict[str, Any]) -> bool:
     """True if a reply without choices indicates that the prompt was filtered (Azure, Gemini)."""
     feedback = data.get("promptFeedback") or data.get("prompt_feedback")
     return bool(data.get("prompt_filter_results")) or (isinstance(feedback, dict) and "blockReason" in feedback)
+
+
+_QUANTISATION = r"[-_.:@](?:i?q\d\w*|(?:b|f|fp|int|nf)\d{1,2}\w*|awq|gptq|gguf|mlx|latest|free)(?=$|[-_.:@])"
+_VERSION = re.compile(r"[-_.:@](?:v?\d[\d.-]*|preview[\w.-]*|exp[\w.-]*)")
+_MOST_NAMES = 20
+_MOST_CHARACTERS_PER_TOKEN = 10
+"""No tokenizer reads more of a prompt with one token, on average: English text has 4 to 5, JSON 2 to 3."""
+_FEWEST_TOKENS = 256
+"""Smaller counts are no context length: the server does not count."""
+_LEAST_GROWTH, _LEAST_SHARE = 400, 0.25
+"""Characters, and share of a prompt, by which a longer one must have more tokens, even with another tokenizer."""
+
+
+def note_served(stats: WireStats, base_url: str, asked: str, completion: Completion) -> None:
+    """Record what a reply says about its origin, and warn if another model than ``asked`` wrote it."""
+    for kind, name in completion.served.items():
+        other = kind == "model" and not is_same_model(asked, name)
+        note(stats, kind, name, f"{base_url} was asked for {asked} and answers as {name}" if other else "")
+
+
+def note(stats: WireStats, kind: str, name: str, warning: str) -> None:
+    """Record a name, with a warning if it is new."""
+    names = stats.served.setdefault(kind, [])
+    if name not in names and len(names) < _MOST_NAMES:
+        names.append(name)
+        stats.warnings += [f"warning: {one_line(warning)}"] if warning else []
+
+
+def is_same_model(asked: str, served: str) -> bool:
+    """True if both names may be of one model: dates, versions, folders, providers and quantisations may differ."""
+    one, other = sorted((_plain(asked), _plain(served)), key=len)
+    return one == other or (other.startswith(one) and bool(_VERSION.fullmatch(other, len(one))))
+
+
+def _plain(name: str) -> str:
+    name = re.split(r"[/\\]", name.strip().lower().removesuffix(".gguf"))[-1]
+    return re.sub(_QUANTISATION, "", re.sub(_QUANTISATION, "", name))
+
+
+class PromptCount(NamedTuple):
+    """Length of a prompt in tokens, as the endpoint counts them (0: it does not), and in characters.
+
+    ``thinking``: characters of earlier reasoning in it, which servers leave out of later prompts.
+    """
+
+    tokens: int
+    characters: int
+    images: int
+    thinking: int
+
+
+def count_prompt(messages: Sequence[Message], completion: Completion) -> PromptCount:
+    """Return the length of the prompt that was answered with ``completion``; images have no characters."""
+    received = [message.received for message in messages if message.received]
+    beside = [each[name] for each in received for name in each if name not in ("content", "tool_calls")]
+    inline = sum(len(message.text) for message in messages if "</think" in message.text)
+    return PromptCount(completion.usage.input_tokens, *prompt_length(messages), len(json_bytes(beside)) + inline)
+
+
+def check_prompt(counts: Sequence[PromptCount]) -> None:
+    """Raise an InfrastructureError if the counts of a conversation show that its last prompt was cut."""
+    tokens, characters, _, thinking = counts[-1]
+    cut = ""
+    if characters - thinking > _MOST_CHARACTERS_PER_TOKEN * tokens:
+        cut = f"{characters:,} characters are counted as {tokens:,} tokens"
+    for before in counts[:-1]:
+        least = max(_LEAST_GROWTH, _LEAST_SHARE * before.characters) + 4 * thinking
+        if tokens <= before.tokens and characters - before.characters > least:
+            cut = f"it grew from {before.characters:,} to {characters:,} characters, and stays at {tokens:,} tokens"
+    if cut and tokens >= _FEWEST_TOKENS:
+        raise InfrastructureError(
+            f"the endpoint cut the prompt: {cut}",
+            hint="serve the model with a longer context; Ollama cuts at OLLAMA_CONTEXT_LENGTH, e.g. 32768",
+            problem="request",
+        )
+
+
+SUFFIX = "/responses"
+"""End of the addresses of this API."""
+_FINISHED = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ResponsesEncoder(RequestEncoder):
+    """Encoder of the requests of one model in the Responses format, which has no seed."""
+
+    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
+        """Return the JSON body of a request."""
+        messages = self.adapt(messages) if self.adapt else messages
+        body: dict[str, Any] = {
+            "model": self._model,
+            "input": [item for message in messages for item in input_items(message)],
+            "store": False,
+        }
+        if tools:
+            body["tools"] = [{"type": "function", **spec.offered(), "strict": False} for spec in tools]
+        for name in ("temperature", "max_output_tokens"):
+            if (value := getattr(settings, name)) is not None and self.spelled(name) is not None:
+                body[name] = value
+        if settings.top_logprobs is not None:
+            body |= {"top_logprobs": settings.top_logprobs, "include": ["message.output_text.logprobs"]}
+        return json_bytes(body | settings.extra)
+
+
+class Api(NamedTuple):
+    """Encoder and address of requests, and function from the body of a reply to that of a chat completion."""
+
+    encoder: Callable[[str, Mapping[str, str | None]], RequestEncoder]
+    url: str
+    as_chat: Callable[[bytes], bytes]
+
+
+def api_at(base_url: str) -> Api:
+    """Return the API at an address: Responses if it ends in ``/responses``, else chat completions."""
+    if base_url.endswith(SUFFIX):
+        return Api(ResponsesEncoder, base_url, as_chat)
+    return Api(RequestEncoder, f"{base_url}/chat/completions", lambda body: body)
+
+
+def input_items(message: Message) -> list[dict[str, Any]]:
+    """Return the items of a message: its content, and one item for each call."""
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": _output(message)}]
+    kind = "output_text" if message.role == "assistant" else "input_text"
+    content = [_part(part, kind) for part in message.content]
+    items: list[dict[str, Any]] = [{"role": message.role, "content": content}] if content else []
+    return items + [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in message.tool_calls
+    ]
+
+
+def _output(message: Message) -> str | list[dict[str, Any]]:
+    if message.has_images:
+        return [_part(part, "input_text") for part in message.content]
+    return message.text
+
+
+def _part(part: Any, kind: str) -> dict[str, Any]:
+    if isinstance(part, ImagePart):
+        return {"type": "input_image", "image_url": part.url, "detail": "auto"}
+    return {"type": kind, "text": part.text}
+
+
+def as_chat(body: bytes) -> bytes:
+    """Return the body of a response as that of a chat completion; a body of another form is returned as it is."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    output = data.get("output") if isinstance(data, dict) else None
+    if not isinstance(output, list):
+        return body
+    items: list[dict[str, Any]] = [item for item in output if isinstance(item, dict)]
+    parts = [part for item in items if item.get("type") == "message" for part in _dicts(item.get("content"))]
+    calls = [
+        {"id": item.get("call_id"), "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
+        for item in items
+        if item.get("type") == "function_call"
+    ]
+    thoughts = [part for item in items if item.get("type") == "reasoning" for part in _dicts(item.get("summary"))]
+    message = {
+        "role": "assistant",
+        "content": "".join(str(part.get("text") or "") for part in parts) or None,
+        "refusal": "".join(str(part.get("refusal") or "") for part in parts),
+        "tool_calls": calls,
+        "reasoning": "\n".join(str(part.get("text") or "") for part in thoughts),
+    }
+    choice = {
+        "message": message,
+        "finish_reason": _reason_in_responses(data, bool(calls)),
+        "logprobs": _logprobs(parts),
+    }
+    usage = data.get("usage") if isinstance(data.get("usage"), dict) else None
+    counts = usage and {
+        "prompt_tokens": usage.get("input_tokens"),
+        "completion_tokens": usage.get("output_tokens"),
+        "total_tokens": usage.get("total_tokens"),
+        "prompt_tokens_details": usage.get("input_tokens_details"),
+    }
+    served = {"model": data.get("model")}
+    return orjson.dumps({"error": data.get("error"), "choices": [choice], "usage": counts, **served})
+
+
+def _reason_in_responses(data: Mapping[str, Any], has_calls: bool) -> str:
+    if data.get("status") == "incomplete":
+        details = data.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        return _FINISHED.get(str(reason), str(reason))
+    if data.get("status") in ("failed", "cancelled"):
+        return "error"
+    return "tool_calls" if has_calls else "stop"
+
+
+def _logprobs(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    first = next((part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None)
+    return {"content": first} if first else None
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -12,6 +12,7 @@ from agrotools.models.base import Message, ModelSettings, prompt_length
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
 """Shorter waits count as zero: they are rounding errors of the previous wait."""
+_LOOKS_AGAIN_S = 1.0
 _BURST_S = 1.0
 """Seconds of the allowance that may be used at once: servers also enforce a per-minute limit over shorter spans."""
 _CHARACTERS_PER_TOKEN = 3.5
@@ -52,14 +53,18 @@ class RateLimit:
         self._buckets = [TokenBucket(per_minute) if per_minute else None for per_minute in (rpm, tpm)]
         """Of requests and of tokens."""
         self._not_before = 0.0
-        self._queue: deque[tuple[asyncio.Future[None], int]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._first = asyncio.Lock()
+        """Held by the first of those that wait; the others follow in order."""
+
+    def reset(self) -> None:
+        """Make the limit usable in another event loop."""
+        self._first = asyncio.Lock()
 
     def try_admit(self, tokens: int = 0) -> bool:
         """Admit a request of about ``tokens`` tokens and return True if the limits allow it now."""
         if self._buckets == [None, None] and not self._not_before:
             return True
-        if self._queue or self._wait_s(tokens):
+        if self._first.locked() or self._wait_s(tokens):
             return False
         self._take(tokens)
         return True
@@ -68,17 +73,11 @@ class RateLimit:
         """Wait until a request may be sent. A cancelled wait consumes nothing."""
         if self.try_admit(tokens):
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._queue.append((turn, tokens))
-        self._admit()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._take(-tokens, -1)
-            # The first in the queue owns the timer; if it is cancelled, the next one may have a shorter wait.
-            self._admit()
-            raise
+        async with self._first:
+            # Replies may use fewer tokens than were reserved for them.
+            while wait_s := self._wait_s(tokens):  # noqa: ASYNC110
+                await asyncio.sleep(min(wait_s, _LOOKS_AGAIN_S))
+            self._take(tokens)
 
     def pause(self, seconds: float) -> None:
         """Admit nothing for ``seconds``, as requested by the server."""
@@ -88,7 +87,6 @@ class RateLimit:
         """Replace the estimated tokens of a request by the actual number."""
         if self._buckets[1] is not None:
             self._buckets[1].take(used - reserved)
-            self._admit()
 
     def _wait_s(self, tokens: int) -> float:
         now = asyncio.get_running_loop().time()
@@ -99,26 +97,10 @@ class RateLimit:
             wait_s = max(wait_s, bucket.wait_s(amount, now)) if bucket else wait_s
         return wait_s if wait_s > _TICK_S else 0.0
 
-    def _take(self, tokens: int, requests: int = 1) -> None:
-        """Take tokens and requests from the buckets; negative numbers are returned to them."""
-        for bucket, amount in zip(self._buckets, (requests, tokens), strict=True):
+    def _take(self, tokens: int) -> None:
+        for bucket, amount in zip(self._buckets, (1, tokens), strict=True):
             if bucket is not None:
                 bucket.take(amount)
-
-    def _admit(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        while self._queue:
-            turn, tokens = self._queue[0]
-            if not turn.done():
-                wait_s = self._wait_s(tokens)
-                if wait_s:
-                    self._timer = asyncio.get_running_loop().call_later(wait_s, self._admit)
-                    return
-                self._take(tokens)
-                turn.set_result(None)
-            self._queue.popleft()
 
 
 class TokenEstimate:
@@ -168,15 +150,12 @@ class AdaptiveLimit:
         timeout_s: float = float("inf"),
     ) -> None:
         self.ceiling = ceiling
-        self.current = min(start, ceiling)
+        self.current = self._least = min(start, ceiling)
         self.in_use = 0
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._all_taken = False
         self._clock = clock
-        self._idle_since = clock()
         self._slow_s = timeout_s / 2
         self._step = max(1, ceiling // 32)
-        self._is_adaptive = start < ceiling
         self._doubling = True
         self._shortest_s = float("inf")
         self._cut_at = float("-inf")
@@ -192,17 +171,9 @@ class AdaptiveLimit:
     def try_acquire(self) -> bool:
         """Take a slot if one is free now."""
         # Nobody waits while a slot is free, because a released slot is passed on.
-        if self._all_taken or self.in_use >= self.current:
+        if self.in_use >= self.current:
             return False
         self._take()
-        return True
-
-    def try_acquire_all(self, idle_s: float) -> bool:
-        """Take all slots until the release, if none was in use for ``idle_s`` seconds."""
-        if self.in_use or self._clock() - self._idle_since < idle_s:
-            return False
-        self._take()
-        self._all_taken = True
         return True
 
     async def acquire(self) -> None:
@@ -222,8 +193,6 @@ class AdaptiveLimit:
     def release(self) -> None:
         """Release a slot."""
         self.in_use -= 1
-        self._all_taken = False
-        self._idle_since = self._clock()
         self._admit()
 
     def replied(self, latency_s: float) -> None:
@@ -253,7 +222,7 @@ class AdaptiveLimit:
         self._peak = max(self._peak, self.in_use)
 
     def _admit(self) -> None:
-        while self._queue and not self._all_taken and self.in_use < self.current:
+        while self._queue and self.in_use < self.current:
             turn = self._queue.popleft()
             if not turn.done():
                 self._take()
@@ -267,9 +236,9 @@ class AdaptiveLimit:
         needed = 2 * self._peak > self.current  # A limit that was not used shows nothing (as in RFC 7661).
         usual_s = median(self._latencies)
         self._shortest_s = min(_FADING * self._shortest_s, usual_s)
-        if self._is_adaptive and usual_s > _MOST_SLOWER * self._shortest_s:
+        if self._least < self.ceiling and usual_s > _MOST_SLOWER * self._shortest_s:
             self._doubling = False
-            self.current = max(FIRST, self.current // 2)
+            self.current = max(self._least, self.current // 2)
         elif needed and max(self._latencies) <= self._slow_s:
             self.current = min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step)
         self._begin_round()

@@ -45,28 +45,17 @@ _GRACE_S = 5.0
 _POLL_S = 0.1
 _REQUEST_S = 5.0
 _NOTE_EVERY_S = 30.0
-_MOST_PORTS = 3
-"""Number of ports that are tried if another process takes one before the server does."""
 _VERSION_S = 60.0
 _LAST_LINES, _LAST_BYTES = 12, 20_000
 _SAMPLE_BYTES = 2**20
 _SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m"})
 _SECRETS = frozenset({"--api-key", "--hf-token", "-hft"})
 _SLOTS = frozenset({"-np", "--parallel", "--max-num-seqs"})
-_PORT_TAKEN = re.compile(r"address already in use|couldn't bind|failed to bind|errno 98", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|outofmemory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc"
     r"|no available memory for the cache|free memory on device",
     re.IGNORECASE,
 )
-_NO_MODEL = re.compile(
-    r"is not a local folder and is not a valid model identifier|repository ?not ?found|repo id must be"
-    r"|does not appear to have a file named|no such file or directory|failed to open gguf|invalid magic"
-    r"|couldn't find them in the cached files|unrecognized (?:model|processing class) in",
-    re.IGNORECASE,
-)
-_FRAME = re.compile(r'  File ".*, line \d+| {4,}\S')
-"""Start of a line of a traceback that is not its message."""
 
 
 class ServerProgram(NamedTuple):
@@ -78,8 +67,6 @@ class ServerProgram(NamedTuple):
     install: str
     package: str = ""
     """Python package whose version is that of the program; empty if only ``--version`` knows it."""
-    oldest: tuple[int, ...] = ()
-    """Oldest version of the package with this command line."""
     needs_trial: bool = False
     """True if a model that cannot answer, e.g. without a chat template, is found only by the first request."""
 
@@ -90,7 +77,7 @@ PROGRAMS: Mapping[str, ServerProgram] = {
         "llama-server", (), "pip install 'agrotools[local]', or install llama.cpp (brew, winget, or its releases)"
     ),
     "transformers": ServerProgram(
-        "transformers", ("serve",), "pip install 'transformers[serving]>=5.5'", "transformers", (5, 5), True
+        "transformers", ("serve",), "pip install 'transformers[serving]>=5.5'", "transformers", True
     ),
 }
 
@@ -134,13 +121,6 @@ class LocalServers:
             )
         self._check_model()
         self._start_words = self._executable()
-        oldest = self._program.oldest
-        version = re.search(r"\d+(?:\.\d+)+", self.version) if oldest else None
-        if version and tuple(map(int, version[0].split("."))) < oldest:
-            wanted = ".".join(map(str, oldest))
-            raise UsageError(
-                f"--serve {self.name} needs version {wanted} of it, and found {version[0]}", hint=self._program.install
-            )
 
     def _check_model(self) -> None:
         path, is_gguf = Path(self.model).expanduser(), self.model.lower().endswith(".gguf")
@@ -303,7 +283,7 @@ class LocalServers:
                     raise KeyboardInterrupt
                 for server in waiting:
                     if server.process.poll() is not None:
-                        self._start_again(server, folder)
+                        raise server.failure(f"{self.name} does not start", "")
                 waiting = [server for server in waiting if not await server.is_ready(session)]
                 if not waiting:
                     break
@@ -363,15 +343,6 @@ class LocalServers:
             output.close()
         return _Server(process, port, token, log, log.stat().st_size)
 
-    def _start_again(self, server: "_Server", folder: Path) -> None:
-        """Start a server that has ended on another port if its own was taken; LocalServerError if it was not."""
-        lines = "\n".join(server.last_lines())
-        if not _PORT_TAKEN.search(lines) or server.starts >= _MOST_PORTS:
-            raise server.failure(f"{self.name} does not start", "")
-        server.end()
-        other = self._launched(self._running.index(server), next(_free_ports(1)), folder)
-        vars(server).update(vars(other), starts=server.starts + 1)
-
     async def _watch(self, task: "asyncio.Task[object]") -> None:
         while self._ended() is None:  # noqa: ASYNC110 - processes set no event
             await asyncio.sleep(_POLL_S)
@@ -399,7 +370,6 @@ class _Server:
     log: Path
     log_start: int
     """Bytes of the log that earlier starts wrote."""
-    starts: int = 1
 
     @property
     def url(self) -> str:
@@ -437,14 +407,10 @@ class _Server:
         elif _OUT_OF_MEMORY.search(text) or code == 128 + signal.SIGKILL:
             memory = "it ran out of memory" if _OUT_OF_MEMORY.search(text) else "it was killed, perhaps for its memory"
             hint = f"{memory}: a smaller model, a stronger quantisation, or a shorter context with --serve-args"
-        elif _NO_MODEL.search(text):
+        elif not hint:
             hint = "check the name or path of the model; private models need a token (HF_TOKEN)"
         ended = f" (exit code {code})" if code is not None else ""
-        lines = [line for line in lines if not _FRAME.match(line)]
-        last = lines[-_LAST_LINES:]
-        if not any("error" in line.lower() for line in last):  # it wrote a help text after it
-            last = [*[line for line in lines[:-_LAST_LINES] if "error" in line.lower()][-1:], *last]
-        shown = [f"  {line:.300}" for line in last] or ["  it wrote nothing"]
+        shown = [f"  {line:.300}" for line in lines[-_LAST_LINES:]] or ["  it wrote nothing"]
         where = f"its whole output is in {self.log}"
         return LocalServerError("\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where])))
 

@@ -1,4 +1,4 @@
-"""Costs of requests, and a budget that no request can exceed.
+"""Costs of requests, the ledger of a run (its paid replies, a line each), and a budget that no request can exceed.
 
 Before a request is sent, its maximum cost is reserved; the actual cost replaces it when the reply arrives. A request
 is sent only if the total of spent and reserved amounts stays within the budget.
@@ -6,8 +6,14 @@ is sent only if the total of spent and reserved amounts stays within the budget.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
-from agrotools.core import BudgetReached, ToolSpec, Usage
+from pydantic import Field
+
+from agrotools.core import BudgetReached, FrozenModel, ToolSpec, Usage
+from agrotools.core.files import LineFile, read_lines
 from agrotools.models.base import (
     Completion,
     Message,
@@ -18,8 +24,69 @@ from agrotools.models.base import (
     prompt_length,
     request_text,
 )
-from agrotools.models.ledger import SpendLedger
 from agrotools.models.prices import Price
+
+SPEND_FILE = "spend.jsonl"
+_LEDGER_HINT = "remove that line to continue without counting it"
+
+
+class PaidReply(FrozenModel):
+    """Ledger entry of one paid reply."""
+
+    input_tokens: Annotated[int, Field(ge=0, strict=True)]
+    output_tokens: Annotated[int, Field(ge=0, strict=True)]
+    usd: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+
+
+class Spend(NamedTuple):
+    """Totals of a ledger."""
+
+    replies: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+
+    def plus(self, reply: PaidReply) -> "Spend":
+        """Return the totals with one more reply."""
+        replies, input_tokens, output_tokens, usd = self
+        return Spend(
+            replies + 1, input_tokens + reply.input_tokens, output_tokens + reply.output_tokens, usd + reply.usd
+        )
+
+
+class SpendLedger:
+    """Journal of paid replies: a line is passed to the operating system before :meth:`add` returns.
+
+    Raises:
+        RunStoreError: the file cannot be read, or a line in it is not a paid reply.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = LineFile(path, PaidReply, _LEDGER_HINT)
+        self.spend = reduce(Spend.plus, self._file.records, Spend())
+
+    @property
+    def total_usd(self) -> float:
+        """US dollars spent on this run so far, including earlier processes."""
+        return self.spend.usd
+
+    def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
+        """Write one paid reply; RunStoreError if it cannot be written, without a partial line in the file."""
+        reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
+        self.spend = self.spend.plus(reply)  # counted even if it cannot be written
+        self._file.add(reply)
+
+    def __enter__(self) -> "SpendLedger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def read_spend(path: Path) -> Spend:
+    """Return the totals of a ledger; zeros if there is none; RunStoreError if it cannot be read."""
+    return reduce(Spend.plus, read_lines(path, PaidReply, _LEDGER_HINT), Spend())
+
 
 DEFAULT_OUTPUT_TOKENS = 32_768
 """Maximum tokens of a reply that the bound assumes if the request sets no limit."""

@@ -8,11 +8,9 @@ import asyncio
 import time
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
-from agrotools.models.adaptations import Adaptations
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -22,12 +20,21 @@ from agrotools.models.base import (
     WireStats,
     prompt_length,
 )
-from agrotools.models.chat_format import MalformedReply, read_reply
+from agrotools.models.chat_format import (
+    MalformedReply,
+    api_at,
+    check_prompt,
+    count_prompt,
+    note,
+    note_served,
+    read_reply,
+)
 from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
     HINT,
     NO_REQUEST,
+    Adaptations,
     Rejection,
     ReplyRoom,
     RequestParts,
@@ -35,35 +42,24 @@ from agrotools.models.refusals import (
     read_error,
     retry_after,
 )
-from agrotools.models.reply_checks import check_prompt, count_prompt, note, note_served
-from agrotools.models.responses_format import api_at
-from agrotools.models.timeouts import (
-    FEWEST_LATE,
-    MOST_FRUITLESS,
-    MOST_LATE_S,
-    PROOFS,
-    TRIES_ALONE,
-    TRIES_IN_COMPANY,
-    AnswerLog,
+from agrotools.models.transport import (
     Fault,
-    GivenUp,
+    NoResponse,
+    Response,
+    TimedOut,
+    Transport,
     Tries,
+    UntrustedServer,
     backoff_s,
     hint_after,
 )
-from agrotools.models.transport import NoResponse, Response, TimedOut, Transport, UntrustedServer
 
 _OVERLOADED = (429, 503, 529)
 _ASKS_TO_WAIT = (429, 503)
-_OTHERS_FIRST_S = 0.7
-"""Idle seconds before a request is sent alone: samples that are waiting get their turn within half a second."""
-_LOOKS_AGAIN_S = 0.2
-_PROBE_S = 30.0
+_MOST_TIMEOUTS = 3
+"""Time-outs of a request before it fails; one less if meanwhile no other request was answered."""
 _DAY_S = 86_400.0
-_PROBE = (Message.of("user", "Reply with the word OK."),)
-_PROBE_TOKENS = 16
 _LOOKS_FOR_STOP_S = 1.0
-_SILENT = "the server accepts requests and does not answer"
 
 
 class OpenAICompatibleModel:
@@ -110,10 +106,6 @@ class OpenAICompatibleModel:
         """Characters of the longest answered prompt, by number of images."""
         self._most_input = 0
         """Tokens of the longest answered prompt."""
-        self._log = AnswerLog(wire.timeout_s)
-        self._probing = asyncio.Lock()
-        self._probed_at = float("-inf")
-        self._timeouts_alone = self._fruitless = 0
 
     @property
     def name(self) -> str:
@@ -128,7 +120,7 @@ class OpenAICompatibleModel:
         """Replace the time-out before the first request."""
         self._wire = self._wire.model_copy(update={"timeout_s": timeout_s})
         self._transport = Transport(self._api.url, self._endpoint.headers, self._wire, self._bases)
-        self.limit, self._log = AdaptiveLimit.of(self._wire.concurrency, timeout_s), AnswerLog(timeout_s)
+        self.limit = AdaptiveLimit.of(self._wire.concurrency, timeout_s)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._name!r}, base_url={self.base_url!r})"
@@ -155,11 +147,7 @@ class OpenAICompatibleModel:
                     return tries.ended("context", message)
                 outcome = Fault(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
-            if isinstance(outcome, GivenUp):
-                self._count_timeout(outcome, tries)
-                self.stats.retries += 1
-                continue
-            if outcome.adapted:
+            if not outcome.counts:
                 continue
             tries.faults += 1
             wait_s = backoff_s(self._wire, tries.faults) if outcome.wait_s is None else outcome.wait_s
@@ -175,39 +163,22 @@ class OpenAICompatibleModel:
 
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | GivenUp | Rejection:
-        """Make one attempt when its turn has come; fail without an attempt while the endpoint answers no request."""
+    ) -> Completion | Fault | Rejection:
+        """Make one attempt when its turn has come."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
-        while True:
-            asked_at = time.monotonic()
-            if self._log.silent and not await self._probe_endpoint(settings):
-                tries.spent_s += time.monotonic() - asked_at
-                return Fault(_SILENT, problem="unreachable")
-            held_back = await self._admission(guessed, tries.next_alone)
-            if not self._log.silent:
-                break
-            self.limit.release()
+        held_back = await self._admission(guessed)
         began = time.monotonic()
-        tries.first_at = tries.first_at or began
+        tries.first_at, tries.attempts = tries.first_at or began, tries.attempts + 1
+        timeouts = tries.timeouts
         try:
-            self._refuse_fruitless(tries)
-            if tries.next_alone and not self._log.clear and not await self._probe_endpoint(settings):
-                return Fault(_SILENT, problem="unreachable")
-            tries.attempts += 1
             outcome = await self._attempt(messages, tools, settings, tries)
         finally:
             self.limit.release()
-            took_s = time.monotonic() - began
+        took_s = time.monotonic() - began
+        if tries.timeouts == timeouts:
             tries.spent_s += took_s
         if isinstance(outcome, Completion):
             self._account(outcome, took_s, guessed, held_back)
-            if tries.exceptional and outcome.finish_reason != "timeout":
-                self._log.hangs_by_chance = True
-        elif not isinstance(outcome, Rejection) and outcome.timed_out:
-            # Time-outs have a separate budget, and waits caused by our own limits do not count.
-            tries.spent_s -= self._wire.timeout_s
-        timed_out = isinstance(outcome, GivenUp) or getattr(outcome, "finish_reason", "") == "timeout"
-        self._timeouts_alone += tries.next_alone and timed_out
         return outcome
 
     def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
@@ -227,36 +198,27 @@ class OpenAICompatibleModel:
             self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
-    def _count_timeout(self, timeout: GivenUp, tries: Tries) -> None:
-        """Record a time-out, and decide whether the next attempt is sent alone, or is one too many."""
-        tries.in_company += not timeout.alone
-        tries.alone += timeout.alone
-        tries.exceptional |= timeout.alone or timeout.exceptional
-        self._fruitless += timeout.alone
-        if tries.alone >= TRIES_ALONE:
-            raise self._too_late(f"the last time alone, but {timeout.doubt}")
-        tries.next_alone = timeout.exceptional or timeout.alone or tries.in_company >= TRIES_IN_COMPANY
+    def _timed_out(self, began: float, replies: int, message: str, tries: Tries) -> Fault:
+        """Return the fault of a request that is sent again, or raise InfrastructureError after too many time-outs.
 
-    def _refuse_fruitless(self, tries: Tries) -> None:
-        """Raise :class:`InfrastructureError` once requests that time out have used up their total time."""
-        if self._fruitless >= min(MOST_FRUITLESS, self._most_timeouts_alone):
-            raise self._too_late("nor to others that were asked alone")
-        if tries.next_alone and self._timeouts_alone >= self._most_timeouts_alone:
-            raise self._too_late("and others that timed out alone have taken the time to try that again")
+        ``began`` and ``replies``: time of the request, and number of replies to others at that time.
+        """
+        answered = self.stats.replies - replies
+        self._overloaded(began, most=max(1, answered // 2))
+        tries.timeouts += 1
+        if tries.timeouts >= _MOST_TIMEOUTS - (not answered) or self.stats.stopping:
+            why = f"{message}, {tries.timeouts} times" if tries.timeouts > 1 else message
+            raise InfrastructureError(
+                f"no reply from {self.base_url}: {why}" + "; it answered no other request meanwhile" * (not answered),
+                hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
+                problem="reply" if answered else "unreachable",
+            )
+        self.stats.retries += 1
+        return Fault(message, counts=False)
 
-    @property
-    def _most_timeouts_alone(self) -> int:
-        return max(FEWEST_LATE, int(MOST_LATE_S / self._wire.timeout_s))
-
-    async def _admission(self, tokens: int, alone: bool) -> bool:
-        """Take one slot, or all if ``alone``, and wait for the rate limit; return True if it held the request back."""
-        if alone:
-            # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
-            # Unlike a wait before a retry, this one goes on when the run stops: others must get to end.
-            with self._waiting(retries=True):
-                while not self.limit.try_acquire_all(_OTHERS_FIRST_S):  # noqa: ASYNC110
-                    await asyncio.sleep(_LOOKS_AGAIN_S)
-        elif not self.limit.try_acquire():
+    async def _admission(self, tokens: int) -> bool:
+        """Take a slot and wait for the rate limit; return True if it held the request back."""
+        if not self.limit.try_acquire():
             with self._waiting():
                 await self.limit.acquire()
         if self._rate.try_admit(tokens):
@@ -292,21 +254,21 @@ class OpenAICompatibleModel:
 
     async def _attempt(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | GivenUp | Rejection:
+    ) -> Completion | Fault | Rejection:
         adapted = frozenset(self._adaptations.active)
         body = self._encoder.encode(messages, tools, settings)
-        sent = self._log.send()
+        began, replies = time.monotonic(), self.stats.replies
         self.stats.in_flight += 1
         try:
             response = await self._transport.post(body)
         except NoResponse as error:
             if error.overload:
-                self._overloaded(sent.at)
+                self._overloaded(began)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
             return Fault(self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply")
         except TimedOut as error:
-            return await self._classify_timeout(self._log.given_up(sent), str(error), settings, tries)
+            return self._timed_out(began, replies, str(error), tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
                 return Fault(f"the certificate is not trusted: {self._redacted(str(error))}")
@@ -317,7 +279,6 @@ class OpenAICompatibleModel:
             ) from error
         finally:
             self.stats.in_flight -= 1
-            self._log.end()
         request = RequestParts(messages, bool(tools), settings.max_output_tokens)
         try:
             read = self._read(response, tries.seconds, tries.attempts, request)
@@ -326,7 +287,6 @@ class OpenAICompatibleModel:
                 raise self._unreadable(str(error)) from error
             return Fault(self._redacted(str(error)))
         if isinstance(read, Completion):
-            self._log.answered(sent)
             count = count_prompt(messages, read)
             self._longest[count.images] = max(count.characters, self._longest.get(count.images, 0))
             self._most_input = max(self._most_input, count.tokens)
@@ -341,48 +301,10 @@ class OpenAICompatibleModel:
             return read
         if name := self._adaptations.adopt(read, request, settings, adapted):
             note(self.stats, "adapted", name, f"{self.base_url}: {self._adaptations.active[name]}")
-            return Fault(read.message, adapted=True)
+            return Fault(read.message, counts=False)
         if read.status in _OVERLOADED and read.verdict == "retry":
-            self._overloaded(sent.at)
+            self._overloaded(began)
         return self._fault_from_rejection(read, response, tries)
-
-    async def _classify_timeout(
-        self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | GivenUp:
-        """Classify a time-out: caused by the model (completion) or the endpoint (fault), or not clear yet."""
-        if not given_up.alone:
-            self._overloaded(given_up.sent.at, most=max(1, given_up.replies // 2))
-        if (given_up.alone or not given_up.replies) and not await self._probe_endpoint(settings):
-            return Fault(_SILENT, problem="unreachable", timed_out=True)
-        doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
-        tries.proved += not doubt
-        if tries.proved < PROOFS:
-            return replace(given_up, doubt=doubt or "only once so")
-        return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
-
-    async def _probe_endpoint(self, settings: ModelSettings) -> bool:
-        """True if the endpoint replies to a tiny request now; concurrent callers share one request."""
-        asked_at = time.monotonic()
-        async with self._probing:
-            return not self._log.silent if self._probed_at >= asked_at else await self._send_probe(settings)
-
-    async def _send_probe(self, settings: ModelSettings) -> bool:
-        tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None}
-        body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
-        sent = self._log.send()
-        try:
-            async with asyncio.timeout(min(_PROBE_S, self._wire.timeout_s)):
-                response = await self._transport.post(body)
-            there = isinstance(self._read(response, 0.0, 1), Completion)
-        except (NoResponse, TimedOut, TimeoutError, MalformedReply, UntrustedServer):
-            there = False
-        finally:
-            self._log.end()
-        self._probed_at = time.monotonic()
-        if there:
-            self._log.answered(sent, probe=True)
-        self._log.silent = not there
-        return there
 
     def _read(
         self, response: Response, seconds: float, attempt: int, request: RequestParts = NO_REQUEST
@@ -401,9 +323,8 @@ class OpenAICompatibleModel:
         if self._estimate and used:
             self._rate.settle(guessed, used)
             self._estimate.learn(guessed, used)
-        if completion.finish_reason in ("context", "timeout"):
+        if completion.finish_reason == "context":
             return
-        self._fruitless = 0
         stats.add_usage(usage)
         if not held_back:
             # A request that a rate limit held back does not show how many the endpoint can handle.
@@ -496,15 +417,9 @@ class OpenAICompatibleModel:
             problem=fault.problem,
         )
 
-    def _too_late(self, why: str) -> InfrastructureError:
-        return InfrastructureError(
-            f"no complete reply from {self.base_url} within {self._wire.timeout_s:g} s, {why}",
-            hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
-        )
-
     def _redacted(self, text: str) -> str:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:
-        self._probing = asyncio.Lock()  # the old one may belong to a closed event loop
+        self._rate.reset()
         await self._transport.close()

@@ -21,16 +21,12 @@ from agrotools.core.files import cache_dir
 from agrotools.models.base import Completion, Message, Model, ModelSettings, ModelWrapper, request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
-"""Finish reasons of replies that are stored. ``timeout`` has no reply; ``context`` depends on how a server was started,
-not on the request, and such a refusal is quick and free to repeat."""
+"""Finish reasons of replies that are stored. ``context`` depends on how a server was started, not on the request, and
+such a refusal is quick and free to repeat."""
 
-_TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
+_TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 _WAIT_S = 1.0
 """Time for another process to finish its write, which takes less than a millisecond."""
-
-
-class _Unusable(Exception):
-    """The file is not a response cache."""
 
 
 def response_cache_path(name: str) -> Path:
@@ -55,7 +51,7 @@ class ResponseCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = _opened(path)
-        except (OSError, sqlite3.Error, _Unusable) as error:
+        except (OSError, sqlite3.Error) as error:
             self._failed(error)
 
     def get(self, key: str) -> Completion | None:
@@ -149,21 +145,14 @@ def _image_digest(url: str) -> str:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file as a response cache, and create it if necessary; _Unusable if it is another file."""
+    """Open the file as a response cache, and create it if necessary."""
     if path.exists() and not path.is_file():
-        raise _Unusable("it is not a file")
+        raise OSError("it is not a file")
     connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA synchronous = OFF")  # a killed process leaves a whole file; only a power cut may not
-        connection.execute("BEGIN IMMEDIATE")
-        schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-        if not schema:
-            connection.execute(_TABLE)
-        connection.execute("COMMIT")
-        # Only our own table: views and triggers of a foreign database must never run.
-        if schema and schema != [_TABLE]:
-            raise _Unusable("it is another database")
+        connection.execute(_TABLE)
     except BaseException:
         connection.close()
         raise

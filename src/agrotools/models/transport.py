@@ -1,10 +1,12 @@
-"""HTTP exchanges with an endpoint, with time limits and typed failures."""
+"""HTTP exchanges with an endpoint: time limits, typed failures, and attempts at one reply."""
 
 import asyncio
 import io
 import itertools
 import os
+import random
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -15,8 +17,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
-from agrotools.core import UsageError
-from agrotools.models.base import WireSettings
+from agrotools.core import EndpointProblem, UsageError
+from agrotools.models.base import Completion, FinishReason, WireSettings
 
 if TYPE_CHECKING:
     import aiohttp
@@ -55,6 +57,56 @@ class UntrustedServer(Exception):
 
 class TimedOut(Exception):
     """No complete reply in time; the cause (server or model) is unknown at this level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failed attempt that is worth a retry. ``wait_s``: wait requested by the server."""
+
+    reason: str
+    wait_s: float | None = None
+    rate_limited: bool = False
+    problem: EndpointProblem = "reply"
+    counts: bool = True
+    """False if the request is sent again at once and the attempt does not count: in another form, or after a time-out,
+    which has a limit of its own."""
+
+
+@dataclass(slots=True)
+class Tries:
+    """Attempts so far at one reply."""
+
+    attempts: int = 0
+    """Number of requests sent."""
+    faults: int = 0
+    timeouts: int = 0
+    spent_s: float = 0.0
+    """Seconds spent on failed attempts other than time-outs, and on the waits after them."""
+    first_at: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first attempt."""
+        return time.monotonic() - self.first_at
+
+    def ended(self, reason: FinishReason, detail: str) -> Completion:
+        """Return the completion of a request that was refused."""
+        return Completion(finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts)
+
+
+def backoff_s(wire: WireSettings, attempt: int) -> float:
+    """Return the seconds to wait after the ``attempt``-th failed attempt."""
+    longest = min(wire.longest_wait_s, wire.first_wait_s * 2 ** (attempt - 1))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def hint_after(fault: Fault) -> str:
+    """Return what to do after the last attempt."""
+    if fault.rate_limited:
+        return "lower --concurrency, --rpm or --tpm; run the same command again to resume"
+    if fault.problem == "unreachable":
+        return "check that the server is up and the address (--base-url) is right; run the same command again to resume"
+    return "run the same command again to resume"
 
 
 def proxy_for(url: str) -> str | None:

@@ -19,15 +19,13 @@ from agrotools.core import FrozenModel, Mode, Record, Sample, Score, Slot, Traje
 from agrotools.core.slot import ENGINE_TYPES, SLOT_TYPES
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from agrotools.agents import ModelAgent
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
     from agrotools.core.base import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
-    from agrotools.report.layout import Notes
+    from agrotools.report.layout import Notes, Part
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
@@ -224,7 +222,7 @@ class Reporting:
     variants: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Variants shown below a metric in the same cell, by metric id: pairs of a word and the id of the variant."""
     parts: tuple[PartColumn, ...] = ()
-    tables: "Callable[[Sequence[Summary], Notes], list[RenderableType]] | None" = None
+    tables: "Callable[[Sequence[Summary], Notes], list[Part]] | None" = None
     """Function that returns additional tables for the terminal and the HTML page."""
     notes: "Callable[[ModeSummary], Iterable[str]] | None" = None
     """Function that returns lines of text below the tables on one mode of a run."""

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
-from rich.console import RenderableType
-from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
-from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
-from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
+from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, in_percent, plain_text
+from agrotools.report.layout import DASH, Cell, Table, new_table, percent, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import benchmark_differences, check_distinct, scored_run
@@ -39,7 +37,8 @@ _AXES = {"parameters_b": "parameters (billions)", "released": "date of release"}
 _THIRDS = ("easiest third", "middle third", "hardest third")
 _LEVELS = ("very easy", "easy", "medium", "moderate", "hard", "difficult", "very hard")
 _CALL_COLOURS = ("#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#D55E00")
-_SHADES = ("#C6DBEF", "#9ECAE1", "#6BAED6", "#4292C6", "#2171B5")
+_LONG_NAME = 40
+"""Letters of a name that leaves no room for others in its line of the legend."""
 _MOST_NAMES = 8
 """Models whose names are beside their points; more are numbered, with their names below."""
 _FEWEST = 10
@@ -106,22 +105,19 @@ class Chart(FrozenModel):
         panels = figure.subplots(1, max(1, len(axes)), sharey=True, squeeze=False)[0]
         if self.kind == "calls":
             _draw_calls(panels[0], self.calls)
-        draw = {"size": _draw_size, "difficulty": _draw_bars}.get(self.kind, _draw_lines)
+        draw = {"size": _draw_size, "difficulty": _draw_difficulty}.get(self.kind, _draw_groups)
         for axis, panel in zip(axes, panels, strict=False):
             draw(panel, [row for row in self.rows if row.axis == axis])
         if self.rows:
             (panels[0].set_xlabel if sideways else panels[0].set_ylabel)(f"{self.label} (%)")
         for panel in panels:
             panel.spines[["top", "right"]].set_visible(False)
-        handles, labels = panels[0].get_legend_handles_labels()
-        if self.kind == "calls":  # matplotlib lists lines before bars
-            handles, labels = ([*each[1:], each[0]] for each in (handles, labels))
-        if any(labels):
+        labels = [label for label in panels[0].get_legend_handles_labels()[1] if label]
+        if labels:
+            columns = 3 if max(map(len, labels)) < _LONG_NAME else 1
             width, height = figure.get_size_inches()
-            room = int(16 * width / (8 + max(map(len, labels))))  # about 16 letters to the inch
-            columns = 3 if self.kind == "calls" else max(1, min(len(labels), 4, room))
             figure.set_size_inches(width, height + 0.16 * (-(-len(labels) // columns) - 1))
-            figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+            figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         left_out = [note for note in self.notes if "not shown" in note]
         title = "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
         figure.suptitle(plain_text(title), fontsize=9, wrap=True)
@@ -357,43 +353,42 @@ def _group_rows(read: _Runs, axis: str, groups: Mapping[str, frozenset[str]], wh
                 yield ChartRow(model=name, axis=axis, group=group, value=value)
 
 
-def chart_tables(chart: Chart) -> list[RenderableType]:
-    """Return the tables of a chart for the terminal, with notes. Scores are in percent."""
-    title = f"{chart.benchmark}, {chart.mode}"
-    notes = [f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"]
-    tables: list[RenderableType] = []
-    if chart.kind == "calls":
-        table = new_table(f"Calls by outcome: {title}", [*CALL_OUTCOMES, "all", "needed"])
-        for row in chart.calls:
-            made = sum(row.outcomes.values())
-            cells = [stacked([f"{n:g}", f"{percent(n / made)} %"]) if made else DASH for n in row.outcomes.values()]
-            table.add_row(harmless(row.model), *cells, f"{made:g}", str(row.needed))
-        tables.append(table)
-        notes += [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()]
-    elif chart.kind == "size":
-        table = new_table(
-            f"{chart.label} by {_AXES[chart.rows[0].axis]}: {title}", ["family", _AXES[chart.rows[0].axis], chart.label]
-        )
-        for row in chart.rows:
-            table.add_row(harmless(row.model), harmless(row.family) or DASH, f"{row.x}", value_cell(row.value))
-        tables.append(table)
-    for axis in dict.fromkeys(row.axis for row in chart.rows if row.group):
-        cells = {(row.model, row.group): row.value for row in chart.rows if row.axis == axis}
-        sizes = {row.group: row.value.n for row in chart.rows if row.axis == axis}
-        table = new_table(
-            f"{chart.label} by {axis}: {title}", [f"{harmless(each)}\nn {n}" for each, n in sizes.items()]
-        )
-        for model in dict.fromkeys(model for model, _ in cells):
-            found = (cells.get((model, group)) for group in sizes)
-            table.add_row(harmless(model), *(value_cell(each) if each else DASH for each in found))
-        tables.append(table)
+def chart_tables(chart: Chart) -> list[Table]:
+    """Return the tables of a chart. Scores are in percent."""
+    tables = [_calls_table(chart)] if chart.kind == "calls" else [_size_table(chart)] if chart.kind == "size" else []
+    tables += [_group_table(chart, axis) for axis in dict.fromkeys(row.axis for row in chart.rows if row.group)]
+    notes = [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()] if chart.kind == "calls" else []
     notes += ["95 % intervals by cluster; none with fewer than 10 clusters"] if chart.rows else []
-    return [*tables, Text("\n" + "\n".join(map(harmless, (*notes, *chart.notes))), style="dim")]
+    n = f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"
+    tables[-1].notes += [n, *notes, *chart.notes]
+    return tables
 
 
-def plain_text(text: str) -> str:
-    """Return a text that matplotlib shows as it is, without reading formulas in it."""
-    return harmless(text).replace("$", r"\$")
+def _calls_table(chart: Chart) -> Table:
+    table = new_table(f"Calls by outcome: {chart.benchmark}, {chart.mode}", [*CALL_OUTCOMES, "all", "needed"])
+    for row in chart.calls:
+        made = sum(row.outcomes.values())
+        cells = (Cell((f"{n:g}", f"{percent(n / made)} %"), "bold") if made else DASH for n in row.outcomes.values())
+        table.add_row(row.model, *cells, f"{made:g}", str(row.needed))
+    return table
+
+
+def _size_table(chart: Chart) -> Table:
+    axis = _AXES[chart.rows[0].axis]
+    table = new_table(f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}", ["family", axis, chart.label])
+    for row in chart.rows:
+        table.add_row(row.model, row.family or DASH, f"{row.x}", value_cell(row.value))
+    return table
+
+
+def _group_table(chart: Chart, axis: str) -> Table:
+    cells = {(row.model, row.group): row.value for row in chart.rows if row.axis == axis}
+    sizes = {row.group: row.value.n for row in chart.rows if row.axis == axis}
+    title = f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}"
+    table = new_table(title, [f"{group}\nn {n}" for group, n in sizes.items()])
+    for model in dict.fromkeys(model for model, _ in cells):
+        table.add_row(model, *(value_cell(cells.get((model, group))) for group in sizes))
+    return table
 
 
 def _draw_size(panel: "Axes", rows: Sequence[ChartRow]) -> None:
@@ -436,41 +431,20 @@ def _draw_calls(panel: "Axes", rows: Sequence[CallRow]) -> None:
     panel.set_xlabel("calls")
 
 
-def _draw_bars(panel: "Axes", rows: Sequence[ChartRow]) -> None:
-    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
-    for at, group in enumerate(groups):
-        shown = [row for row in rows if row.group == group]
-        places = [models.index(row.model) + 0.8 * ((at + 0.5) / len(groups) - 0.5) for row in shown]
-        shade = _SHADES[round(at * (len(_SHADES) - 1) / max(1, len(groups) - 1))]
-        label = f"{plain_text(group)} (n {shown[0].value.n})"
-        values, errors = in_percent([row.value for row in shown])
-        panel.barh(
-            places,
-            values,
-            0.8 / len(groups),
-            xerr=errors,
-            color=shade,
-            label=label,
-            ecolor="0.3",
-            capsize=2,
-            error_kw={"elinewidth": 0.8},
-        )
-    panel.set_yticks(range(len(models)), list(map(plain_text, models)))
-    panel.margins(y=0.01)
-    panel.invert_yaxis()
-    panel.set_xlim(0, 100)
-
-
-def _draw_lines(panel: "Axes", rows: Sequence[ChartRow]) -> None:
-    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
-    for number, model in enumerate(models):
-        shown = [row for row in rows if row.model == model]
-        shift = 0.3 * ((number + 0.5) / len(models) - 0.5)
-        places = [groups.index(row.group) + shift for row in shown]
-        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
-        values, errors = in_percent([row.value for row in shown])
-        panel.errorbar(places, values, errors, ms=4, lw=1, capsize=2, label=plain_text(model), **style)
-    sizes = {row.group: row.value.n for row in rows}
-    panel.set_xticks(range(len(groups)), [f"{plain_text(group)}\nn {sizes[group]}" for group in groups], fontsize=8)
+def _draw_groups(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    """Draw a line over the groups for each model."""
+    sizes = {row.group: f"{row.group}\nn {row.value.n}" for row in rows}
+    series: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    for row in rows:
+        series[row.model][sizes[row.group]] = row.value
+    draw_lines(panel, [*sizes.values()], series)
     panel.set_xlabel(rows[0].axis)
-    panel.set_ylim(0, 100)
+
+
+def _draw_difficulty(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    """Draw the points of each group, one model below the other."""
+    series: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    for row in rows:
+        series[f"{row.group} (n {row.value.n})"][row.model] = row.value
+    models = list(dict.fromkeys(row.model for row in rows))
+    draw_lines(panel, models, series, sideways=True, joined=False)

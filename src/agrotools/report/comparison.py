@@ -3,13 +3,9 @@
 Benchmark plug-ins name the papers that define classes of errors.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
@@ -18,20 +14,24 @@ from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
     SYNTHETIC_NOTE,
+    Cell,
+    Column,
     Notes,
-    adjusted_line,
+    Paragraph,
+    Part,
+    Table,
+    adjusted_lines,
     detectable_points,
     difference_cell,
-    harmless,
-    line,
+    interval_text,
     new_table,
     p_text,
     percent,
     points,
-    run_names,
+    short_names,
     shortened,
     size,
-    stacked,
+    value_cell,
 )
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
@@ -47,6 +47,7 @@ from agrotools.scoring.summary import (
     Flip,
     Flips,
     RunCorrelation,
+    RunDifference,
     compared_task_types,
     other_differences,
 )
@@ -55,18 +56,18 @@ MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
 
 
-def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[RenderableType]:
+def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Part]:
     """Yield for each mode the headline difference, a table of its parts, and tables of at most ``flips`` samples each
     that the first run scores higher and lower."""
-    first, second = (harmless(name) or word for name, word in ((comparison.first, "A"), (comparison.second, "B")))
-    yield line(f"{first} minus {second}, percentage points", "bold")
+    first, second = comparison.first or "A", comparison.second or "B"
+    yield Paragraph(f"{first} minus {second}, percentage points", "bold")
     marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
     marks += [SYNTHETIC_NOTE] if comparison.synthetic else []
-    marks += [f"{harmless(name)} is privileged" for name in comparison.privileged]
+    marks += [f"{name} is privileged" for name in comparison.privileged]
     if any(marks):
-        yield line(", ".join(filter(None, marks)), "dim")
+        yield Paragraph(", ".join(filter(None, marks)))
     if not comparison.modes:
-        yield line("The two runs have no mode in common.")
+        yield Paragraph("The two runs have no mode in common.", "")
         return
     for mode, metrics in comparison.modes.items():
         yield from _headline_lines(comparison, mode)
@@ -77,7 +78,7 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Ren
             if listed and flips:
                 more = "" if len(listed) <= flips else f"{flips} of {len(listed)} samples, --flips shows more"
                 yield _flip_table(f"{title}, {mode}: {more or count_text(len(listed), 'sample')}", listed[:flips])
-    yield Text("\n" + "\n".join(_legend(comparison)), style="dim")
+    yield Paragraph("\n" + "\n".join(_legend(comparison)))
 
 
 def headline_text(difference: Estimate, *, lower_is_better: bool = False) -> str:
@@ -89,19 +90,19 @@ def headline_text(difference: Estimate, *, lower_is_better: bool = False) -> str
     return "better" if (difference.value > 0) != lower_is_better else "worse"
 
 
-def _headline_lines(comparison: Comparison, mode: str) -> Iterator[RenderableType]:
+def _headline_lines(comparison: Comparison, mode: str) -> Iterator[Part]:
     name = comparison.headline.get(mode)
     if name is None:
-        yield line(f"\n{mode}: no headline metric in common", "bold")
+        yield Paragraph(f"\n{mode}: no headline metric in common", "bold")
         return
     info, estimate, means = METRICS[name], comparison.modes[mode][name].overall, comparison.means[mode]
     verdict = headline_text(estimate, lower_is_better=info.lower_is_better)
     if not comparison.paired and estimate.differs():
         verdict = f"{'higher' if estimate.value > 0 else 'lower'} on the samples of the first run"
-    interval = f" ({points(estimate.interval.lower)} to {points(estimate.interval.upper)})" if estimate.interval else ""
+    interval = f" ({interval_text(estimate.interval, points)})" if estimate.interval else ""
     p = f", adjusted p {p_text(estimate.p_adjusted)}" if estimate.p_adjusted is not None else ""
     difference = f"{percent(means[0])} minus {percent(means[1])} = {points(estimate.value)}{interval}{p}"
-    yield line(f"\n{mode}, {info.label}: {difference}: {verdict}", "bold")
+    yield Paragraph(f"\n{mode}, {info.label}: {difference}: {verdict}", "bold")
     flips = comparison.flips.get(mode)
     noun = "step" if mode == "step-by-step" else "sample"
     facts = [f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
@@ -109,22 +110,29 @@ def _headline_lines(comparison: Comparison, mode: str) -> Iterator[RenderableTyp
         facts.append(f"detectable difference {detectable} points")
     if flips is not None:
         facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
-    yield line("; ".join(facts))
+    yield Paragraph("; ".join(facts), "")
+    yield from (Paragraph(text, "yellow") for text in _headline_warnings(comparison, mode, name))
+
+
+def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterator[str]:
+    """Yield lines on what the headline difference does not hold."""
     for run in comparison.unread.get(mode, ()):
-        text = f"most replies of {harmless(run)} could not be read: its score says nothing about answers, and false"
-        yield line(f"{text} confidence and false refusal are not compared", "yellow")
+        yield (
+            f"most replies of {run} could not be read: its score says nothing about answers, and false confidence and "
+            "false refusal are not compared"
+        )
     for run, reason in comparison.withheld.get(mode, {}).items():
-        text = f"the score of {harmless(run)} is withheld, because {reason}:"
-        yield line(f"{text} the difference is of the valid records, with or without a form", "yellow")
-    if name == FAS and (left_out := comparison.no_open_text.get(mode)):
+        text = f"the score of {run} is withheld, because {reason}:"
+        yield f"{text} the difference is of the valid records, with or without a form"
+    if metric == FAS and (left_out := comparison.no_open_text.get(mode)):
         n, *other = dict.fromkeys(left_out)
         runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")
-        yield line(f"without open text ({runs})", "yellow" if other else "")
+        yield f"without open text ({runs})"
     runs = "a valid record only in the first run", "a valid record only in the second run"
-    models = (f"a score only of {harmless(name)}" for name in (comparison.first, comparison.second))
+    models = (f"a score only of {name}" for name in (comparison.first, comparison.second))
     for n, only in zip(comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False):
         if n:
-            yield line(f"not compared: {count_text(n, 'sample')} with {only}", "yellow")
+            yield f"not compared: {count_text(n, 'sample')} with {only}"
 
 
 def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:
@@ -142,21 +150,20 @@ def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, st
 def _part_table(comparison: Comparison, mode: str) -> Table:
     table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "detectable"), first=24)
     for kind, name, each in difference_rows(comparison, mode):
-        interval = f"{points(each.interval.lower)} to {points(each.interval.upper)}" if each.interval else DASH
-        value = Text(f"{points(each.value)}{'*' if each.differs() else ' '}", style="bold" if each.differs() else "")
+        value, differs = points(each.value), each.differs()
         p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
         label = name if kind == "metric" else f"  {kind} {name}"
-        table.add_row(label, value, interval, p, size(each), detectable_points([each]) or DASH)
+        figure = Cell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
+        interval = interval_text(each.interval, points) or DASH
+        table.add_row(label, figure, interval, p, size(each), detectable_points([each]) or DASH)
     return table
 
 
 def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
-    table = new_table(title, ("first", "second"), first=18)
-    table.add_column("lost by")
-    table.add_column("why", overflow="fold")
+    table = new_table(title, ("first", "second", Column(("lost by",), "id"), Column(("why",), "words")), first=18)
     for flip in flips:
         scores = (percent(flip.first), percent(flip.second))
-        table.add_row(harmless(flip.sample), *scores, flip.cause or DASH, line(shortened(flip.reason, 110)))
+        table.add_row(flip.sample, *scores, flip.cause or DASH, shortened(flip.reason, 110))
     return table
 
 
@@ -205,36 +212,42 @@ def _reason(index: RecordIndex, mode: str, metric: str, flip: Flip) -> str:
     return lost_reason(*worst, flip.cause) if worst else ""
 
 
-def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[RenderableType]:
+def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[Part]:
     """Return a table of the headline differences of each pair of runs, first minus second, paired on samples.
 
     The result is empty if no two runs can be compared, and a line of text if there are more than ``most`` pairs.
     """
-    pairwise = summaries[0].between_runs
-    pairs = list(dict.fromkeys((each.first, each.second) for each in pairwise))
-    if not pairs:
-        return []
-    if most is not None and len(pairs) > most:
-        return [line(f"\nDifferences between runs, {len(pairs)} pairs: --details shows them.")]
-    columns = list(dict.fromkeys((each.mode, each.metric) for each in pairwise))
-    headings = [stacked([METRICS[metric].label, mode]) for mode, metric in columns]
-    table = new_table("Differences between runs: first minus second, paired by sample, points", headings)
-    names = [name.rpartition("/")[2] for name in run_names(summaries)]
-    for first, second in pairs:
-        by_column = {
-            (each.mode, each.metric): each for each in pairwise if (each.first, each.second) == (first, second)
+    pairwise, names = summaries[0].between_runs, short_names(summaries)
+    n = len({(each.first, each.second) for each in pairwise})
+    if most is not None and n > most:
+        return [Paragraph(f"\nDifferences between runs, {n} pairs: --details shows them.", "")]
+    title = "Differences between runs: first minus second, paired by sample, points"
+    table = differences_table(title, pairwise, lambda first, second: (names[first], f"minus {names[second]}"))
+    table.notes += adjusted_lines(each.difference for each in pairwise)
+    return [table] if n else []
+
+
+def differences_table(
+    title: str, differences: Sequence[RunDifference], name: Callable[[int, int], tuple[str, ...]]
+) -> Table:
+    """Return a table with a row for each pair of runs and a column for each metric of a mode.
+
+    ``name`` returns the name of a row from the numbers of its two runs."""
+    columns = list(dict.fromkeys((each.mode, each.metric) for each in differences))
+    table = new_table(title, [Column((METRICS[metric].label,), group=mode) for mode, metric in columns])
+    for pair in dict.fromkeys((each.first, each.second) for each in differences):
+        of_pair = {
+            (each.mode, each.metric): each.difference for each in differences if (each.first, each.second) == pair
         }
-        cells = (difference_cell(by_column[key].difference) if key in by_column else stacked([DASH]) for key in columns)
-        table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
-    remark = adjusted_line(each.difference for each in pairwise)
-    return [table, line(remark, "dim")] if remark else [table]
+        table.add_row(Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns))
+    return table
 
 
 _VARIANTS = ("_strict", "_truth")
 """Suffixes of metrics that are variants of others; they are in the data but not in the tables."""
 
 
-def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[RenderableType]:
+def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[Part]:
     """Yield the tables of :func:`agrotools.scoring.correlations.with_correlations`; none if there are too few runs."""
     seen: list[AcrossRuns] = []
     for summary in summaries:
@@ -247,7 +260,7 @@ def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[RenderableType]
         ]
         for source in dict.fromkeys(_metric_source(each) for each in plotted):
             yield _correlation_table(across_runs, source, [each for each in plotted if _metric_source(each) == source])
-        yield Text("\n".join(_lines(across_runs, any(plotted))), style="dim")
+        yield Paragraph("\n".join(_lines(across_runs, any(plotted))))
 
 
 def _metric_source(correlation: RunCorrelation) -> str:
@@ -258,14 +271,12 @@ def _metric_source(correlation: RunCorrelation) -> str:
 
 
 def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> Table:
-    title = f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{source}"
+    title = f"Steps with outcomes, {len(summary.runs)} runs on {summary.benchmark}, {source}"
     outcomes = list(dict.fromkeys(each.outcome for each in correlations))
-    table = new_table(title, [*map(_label, outcomes)])
+    table = new_table(title, map(_label, outcomes))
     for step in dict.fromkeys(each.step for each in correlations):
         by_outcome = {each.outcome: each for each in correlations if each.step == step}
-        table.add_row(
-            stacked([_label(step)], value_style=""), *(_cell(by_outcome.get(outcome), summary) for outcome in outcomes)
-        )
+        table.add_row(_label(step), *(_cell(by_outcome.get(outcome), summary) for outcome in outcomes))
     return table
 
 
@@ -286,17 +297,13 @@ def _label(metric: str) -> str:
     return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
 
 
-def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> Text:
+def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> Cell:
     if correlation is None or correlation.pearson is None:
-        return stacked([DASH], value_style="dim")
-    lines = [f"r {correlation.pearson:+.2f}"]
-    if correlation.interval is not None:
-        lines.append(f"{correlation.interval.lower:+.2f} to {correlation.interval.upper:+.2f}")
-    if correlation.spearman is not None:
-        lines.append(f"rho {correlation.spearman:+.2f}")
-    if correlation.n != len(summary.runs):
-        lines.append(f"{correlation.n} runs")
-    return stacked(lines)
+        return value_cell(None)
+    lines = [f"r {correlation.pearson:+.2f}", interval_text(correlation.interval, "{:+.2f}".format)]
+    lines += [f"rho {correlation.spearman:+.2f}"] if correlation.spearman is not None else []
+    lines += [f"{correlation.n} runs"] if correlation.n != len(summary.runs) else []
+    return Cell((*filter(None, lines),), "bold")
 
 
 def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
@@ -307,130 +314,90 @@ def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
             f"metrics, r lies beyond ±{summary.least_r:.3f} in 5 % of cases."
         )
     else:
-        yield f"Over the {n_runs} runs on {harmless(summary.benchmark)} no step metric and outcome both vary."
+        yield f"Over the {n_runs} runs on {summary.benchmark} no step metric and outcome both vary."
     if any_shown and n_runs < MIN_CLUSTERS:
         yield f"No interval is given with fewer than {MIN_CLUSTERS} runs (correlations need at least {MIN_RUNS} runs)."
     for reason, models in summary.left_out.items():
-        yield f"Left out ({reason}): {', '.join(map(harmless, models))}."
+        yield f"Left out ({reason}): {', '.join(models)}."
 
 
 # --- errors by class -------------------------------------------------------------------------------------------------
 
 
-class ErrorColumn(NamedTuple):
-    """Mode of a run, with the index of the run and the errors by class."""
+class _Errors(NamedTuple):
+    """Errors of one mode of a run, by class, and the papers of its benchmark that define classes."""
 
     run: int
-    name: str
     mode: Mode
-    errors: dict[str, ErrorCount]
-    sources: tuple[ErrorSource, ...]
-    """Papers of the benchmark that define error classes."""
+    errors: Mapping[str, ErrorCount]
+    sources: Sequence[ErrorSource]
 
 
-def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
-    """Return the modes of the runs in which errors were counted."""
-    return [
-        ErrorColumn(at, name, mode, {row.error: row for row in part.errors}, sources)
-        for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
-        for sources in [tuple(each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources)]
+Link = Callable[[int, Mode, str], str]
+"""Function that returns the address of a sample on a page, from the number of its run, its mode and its id."""
+
+
+def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list[Part]:
+    """Return a table of errors by class, of one run or of each mode of several; empty if no record is valid."""
+    counted = [
+        _Errors(at, mode, {row.error: row for row in part.errors}, sources)
+        for at, summary in enumerate(summaries)
+        for sources in [[each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources]]
         for mode, part in summary.modes.items()
         if part.errors and part.invalid.n < part.n_records
     ]
+    several, names = len({each.run for each in counted}) > 1, short_names(summaries)
+    tables: list[Table] = []
+    for mode in MODES if several else ("",):
+        columns = [each for each in counted if mode in ("", each.mode)]
+        headings = [Column((names[each.run],), "run") if several else Column((each.mode,)) for each in columns]
+        table = new_table(f"Errors by class{f', {mode}' * several}", headings, first=22)
+        for error in _known_classes(columns):
+            table.add_row(_error_label(error, columns), *(_error_cell(error, each, link) for each in columns))
+        tables += [table] * bool(columns)
+    for table in tables[-1:]:
+        table.notes += _error_legend(counted, several=several)
+    return [*tables]
 
 
-def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
+def _known_classes(columns: Sequence[_Errors]) -> list[str]:
     """Return the classes that could be determined in any of the columns, in the order of the taxonomy."""
-    return [
-        error
-        for error in CLASSES
-        if any(error in column.errors and column.errors[error].count is not None for column in columns)
-    ]
+    known = {row.error for each in columns for row in each.errors.values() if row.count is not None}
+    return [error for error in CLASSES if error in known]
 
 
-def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tuple[Mode | None, list[ErrorColumn]]]:
-    """Return the columns of each table.
-
-    These are the modes of a single run (with mode None), or for each mode up to ``side_by_side`` runs."""
-    if len({column.run for column in columns}) < 2:
-        return [(None, [*columns])] if columns else []
-    parts: list[tuple[Mode | None, list[ErrorColumn]]] = []
-    for mode in MODES:
-        mode_columns = [column for column in columns if column.mode == mode]
-        for start in range(0, len(mode_columns), side_by_side):
-            parts.append((mode, mode_columns[start : start + side_by_side]))
-    return parts
-
-
-def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list[RenderableType]:
-    """Return tables of at most ``side_by_side`` runs, and a legend; empty if no record is valid."""
-    columns = error_columns(summaries)
-    if not columns:
-        return []
-    tables: list[RenderableType] = []
-    for mode, part_columns in error_parts(columns, side_by_side=side_by_side):
-        headings = [column.name.rpartition("/")[2] if mode else column.mode for column in part_columns]
-        title = f"Errors by class{f', {mode}' if mode else ''}"
-        table = new_table(title, headings, first=22, overflow="fold")
-        for error in classes_looked_for(part_columns):
-            heading = stacked([error_label(error, part_columns)], value_style="")
-            table.add_row(heading, *(_error_cell(column.errors.get(error)) for column in part_columns))
-        tables.append(table)
-    return [*tables, Text("\n".join(error_legend(columns)), style="dim")]
-
-
-def error_label(error: str, columns: Sequence[ErrorColumn]) -> str:
-    """Return the heading of a class with the units that are counted in the columns."""
-    rows = [column.errors[error] for column in columns if error in column.errors]
+def _error_label(error: str, columns: Sequence[_Errors]) -> str:
+    """Return the name of a class with the units that are counted in the columns."""
+    rows = [each.errors[error] for each in columns if error in each.errors]
     units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
     return f"{error.replace('_', ' ')} ({', '.join(units)})"
 
 
-def _error_cell(row: ErrorCount | None) -> Text:
+def _error_cell(error: str, column: _Errors, link: Link | None) -> Cell:
+    row = column.errors.get(error)
     if row is None or row.count is None:
-        return stacked([DASH], value_style="dim")
-    return stacked([str(row.count), percent(row.share or 0)], value_style="bold" if row.count else "dim")
+        return value_cell(None)
+    examples = tuple((each, link(column.run, column.mode, each)) for each in row.examples) if link else ()
+    return Cell((str(row.count), percent(row.share or 0)), "bold" if row.count else "dim", examples=examples)
 
 
-def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Return the meanings of the classes with their names in the papers, then :func:`notes_of`."""
-    classes = classes_looked_for(columns)
-    lines = [
-        f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error, columns)}".strip()
-        for error in classes
-    ]
-    return [*lines, *notes_of(columns)]
-
-
-def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Return notes to the table: its units, and the places of the classes in papers."""
-    classes = classes_looked_for(columns)
-    lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
-    paper_places = dict.fromkeys(
-        source[:3] for error in classes for source in _sources(columns) if error in source.words
-    )
+def _error_legend(columns: Sequence[_Errors], *, several: bool) -> Iterator[str]:
+    """Yield the meanings of the classes with their names in the papers, the unit, and the places in the papers."""
+    sources = list({str(source): source for each in columns for source in each.sources}.values())
+    classes = _known_classes(columns)
+    for error in classes:
+        names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
+        names = names or "agrotools only" * bool(sources)
+        yield f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {names}".strip()
+    yield "Number of errors, and below it their % of the steps or samples that were checked for the class."
     places: dict[str, list[str]] = {}
-    for name, arxiv, place in paper_places:
-        places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
+    for source in sources:
+        if any(error in source.words for error in classes):
+            places.setdefault(f"{source.name} (arXiv {source.arxiv})", []).append(source.place)
     if places:
-        lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
-    tables = [part for _, part in error_parts(columns, side_by_side=len(columns))]
-    shown = [(error, each) for part in tables for error in classes_looked_for(part) for each in part]
-    rows = [each.errors[error] for error, each in shown if error in each.errors]
-    if skipped := sorted({row.not_looked_for for row in rows if row.not_looked_for}):
-        lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
-    return lines
-
-
-def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
-    sources: list[ErrorSource] = []
-    for column in columns:
-        sources += [source for source in column.sources if source not in sources]
-    return sources
-
-
-def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
-    """Return the name of the class in each paper, ``PAPER: words; PAPER: words``; empty without papers."""
-    sources = _sources(columns)
-    names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
-    return names or ("agrotools only" if sources else "")
+        yield "; ".join(f"{paper}: {', '.join(of_paper)}" for paper, of_paper in places.items()) + "."
+    groups = [[each for each in columns if each.mode == mode] for mode in MODES] if several else [columns]
+    shown = [each.errors[error] for group in groups for error in _known_classes(group) for each in group
+             if error in each.errors]  # fmt: skip
+    if skipped := sorted({row.not_looked_for for row in shown if row.not_looked_for}):
+        yield f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}."

@@ -9,12 +9,11 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
-from rich.console import RenderableType
-from rich.text import Text
 
 from agrotools.core import (
     BooleanSlot,
@@ -30,7 +29,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import count_text, number_text, suggestion
 from agrotools.core.slot import asked_slots, is_derivable
-from agrotools.report.layout import interval_cell, new_table
+from agrotools.report.layout import Paragraph, Part, new_table, paragraph, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
@@ -369,23 +368,23 @@ def _constants(questions: Sequence[Question], table: CostTable) -> list[str | fl
     return [min(labels, key=total)] if len(labels) > _MOST_LABELS else [*labels]
 
 
-def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
-    """Return warnings, a table for each entry, for the terminal, and notes."""
+def cost_tables(costs: ExpectedCosts) -> list[Part]:
+    """Return warnings, a table for each entry, and notes."""
     unused = ", ".join(f"[slots.{entry}]" for entry in costs.unused)
-    parts: list[RenderableType] = [Text(f"warning: no record has a slot of {unused}", "bold yellow")] if unused else []
+    parts: list[Part] = paragraph([f"warning: no record has a slot of {unused}"] * bool(unused), "bold yellow")
     for entry, rows in costs.entries.items():
         n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters
         title = f"{entry}: expected cost per question, {costs.unit} ({costs.mode}, n {n} ({n_clusters}))"
         table = new_table(title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unreadable"])
-        for at, row in enumerate(rows):
-            if row.above_best_constant is None and rows[at - 1].above_best_constant is not None:
-                table.add_section()
+        for row, before in zip(rows, (rows[0], *rows), strict=False):
+            ruled = row.above_best_constant is None and before.above_best_constant is not None
             kinds = "/".join(str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable"))
             estimates = (row.cost, row.above_oracle, row.above_best_constant)
-            cells = (interval_cell(each, lambda value: number_text(value, 4)) for each in estimates)
-            table.add_row(row.policy, *cells, kinds if row.kinds else "")
+            cells = (value_cell(each, partial(number_text, digits=4)) for each in estimates)
+            table.add_row(row.policy, *cells, kinds if row.kinds else "", ruled=ruled)
         parts.append(table)
     notes = [
+        "",
         f"95 % intervals over clusters (none under {MIN_CLUSTERS}); differences are paired.",
         f"{count_text(costs.n_uncovered, 'sample')} without a slot in the table.",
         "unreadable: no answer, or one that is not read as a value of the slot (unusable in the cost table).",
@@ -393,4 +392,4 @@ def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
     ]
     if not any(row.policy == _ORACLE for rows in costs.entries.values() for row in rows):
         notes.append(f"above oracle: add a run of {_ORACLE} to the arguments.")
-    return [*parts, Text("\n" + "\n".join(notes), style="dim")]
+    return [*parts, Paragraph("\n".join(notes))]

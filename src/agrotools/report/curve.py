@@ -8,20 +8,16 @@ shrinks. Intervals are those of :mod:`agrotools.scoring.statistics`, paired by s
 which of them were noticed and recovered from (:mod:`agrotools.scoring.recovery`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
 from agrotools.core.base import benchmark_title
-from agrotools.report.layout import DASH, interval_cell, new_table, percent, points, stacked, value_cell
+from agrotools.report.layout import DASH, Cell, Table, harmless, new_table, percent, points, value_cell
 from agrotools.runner.degradation import Degradation
-from agrotools.runner.doses import UNDISTURBED, doses_text
-from agrotools.runner.faults import Faults
+from agrotools.runner.faults import UNDISTURBED, Faults, doses_text
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
@@ -29,6 +25,7 @@ from agrotools.scoring import METRICS, Estimate, RunAggregator, score_record
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.recovery import Recovery, recoveries
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
+from agrotools.tools.plotting.sheet import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,11 +87,53 @@ class Curve(FrozenModel):
         figure = Figure(figsize=(1.2 + 3.6 * len(kinds), 3.6), layout="constrained")
         axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
         for kind, panel in zip(kinds, axes, strict=True):
-            _draw_panel(panel, kind, [point for point in self.points if not point.doses or point.kind == kind])
+            shown = [point for point in self.points if not point.doses or point.kind == kind]
+            series: dict[str, dict[str, Estimate]] = defaultdict(dict)
+            for point in sorted(shown, key=lambda each: _severity(tuple(each.doses.items()))):
+                series[point.model][point.label] = point.score
+            draw_lines(panel, list(dict.fromkeys(label for of_model in series.values() for label in of_model)), series)
+            panel.set_xlabel(kind)
         axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
         figure.savefig(path, dpi=DPI)
+
+
+def draw_lines(
+    panel: "Axes",
+    groups: Sequence[str],
+    series: Mapping[str, Mapping[str, Estimate]],
+    *,
+    sideways: bool = False,
+    joined: bool = True,
+) -> None:
+    """Draw a line with intervals for each of ``series``, over its ``groups``; the oracle's is black and dashed.
+
+    The lines are shifted, so that intervals do not hide each other. ``sideways``: from the top to the bottom.
+    Without ``joined``, only points are drawn."""
+    for number, (name, values) in enumerate(series.items()):
+        shift = 0.4 * ((number + 0.5) / len(series) - 0.5)
+        places = [at + shift for at, group in enumerate(groups) if group in values]
+        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
+        style |= {"color": "black", "linestyle": "--"} if name == ORACLE else {}
+        style |= {} if joined else {"linestyle": "", "marker": "osD^v"[number % 5]}
+        shares, lengths = in_percent([values[group] for group in groups if group in values])
+        ends, xy = {"xerr" if sideways else "yerr": lengths}, (shares, places) if sideways else (places, shares)
+        panel.errorbar(*xy, **ends, ms=4, lw=1, capsize=2, label=plain_text(name), **style)
+    texts = range(len(groups)), list(map(plain_text, groups))
+    if sideways:
+        panel.set_yticks(*texts)
+        panel.invert_yaxis()
+        panel.set_xlim(-2, 102)
+    else:
+        panel.set_xticks(*texts, fontsize=8)
+        panel.set_ylim(0, 100)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def plain_text(text: str) -> str:
+    """Return a text that matplotlib shows as it is, without reading formulas in it."""
+    return harmless(text).replace("$", r"\$")
 
 
 def check_picture(path: str | Path) -> None:
@@ -153,25 +192,8 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     """
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
-    hashes = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
-    if others := [str(run) for run, of in zip(folders, hashes, strict=True) if of != hashes[0]]:
-        raise UsageError(
-            f"{folders[0]} is on another benchmark than {', '.join(others)}", hint="give runs on one benchmark"
-        )
+    _check_runs(folders, manifests)
     mode = common_mode(manifests, mode)
-    keys = Counter((_name(each), each.conditions) for each in manifests)
-    (name, conditions), n = keys.most_common(1)[0]
-    if n > 1:
-        same = [
-            str(run)
-            for run, each in zip(folders, manifests, strict=True)
-            if (_name(each), each.conditions) == (name, conditions)
-        ]
-        at = f"at {conditions}" if conditions else "without any dose"
-        raise UsageError(f"{n} runs of {name} {at}: {', '.join(same)}", hint="give one run of each model and dose")
-    if not any(manifest.conditions for manifest in manifests):
-        hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
-        raise UsageError("no run is on degraded pictures or has faults", hint=hint)
     parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.clusters) for part in parts))
     common = set.intersection(*(set(part.scores) for part in parts))
@@ -200,6 +222,25 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
             if (model, each) in values
         ),
     )
+
+
+def _check_runs(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
+    """Refuse runs of different benchmarks, several of one model and dose, and runs without any dose."""
+    hashes = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
+    if others := [str(run) for run, of in zip(folders, hashes, strict=True) if of != hashes[0]]:
+        raise UsageError(
+            f"{folders[0]} is on another benchmark than {', '.join(others)}", hint="give runs on one benchmark"
+        )
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for run, manifest in zip(folders, manifests, strict=True):
+        alike[_name(manifest), manifest.conditions].append(str(run))
+    (name, conditions), same = max(alike.items(), key=lambda each: len(each[1]))
+    if len(same) > 1:
+        text = f"{len(same)} runs of {name} {f'at {conditions}' if conditions else 'without any dose'}"
+        raise UsageError(f"{text}: {', '.join(same)}", hint="give one run of each model and dose")
+    if not any(manifest.conditions for manifest in manifests):
+        hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
+        raise UsageError("no run is on degraded pictures or has faults", hint=hint)
 
 
 def _recovery(
@@ -272,51 +313,41 @@ def _point(
     )
 
 
-def curve_tables(curve: Curve) -> list[RenderableType]:
-    """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
+def curve_tables(curve: Curve) -> list[Table]:
+    """Return a table of the curve, and of recovery from faults. Values are in percent and percentage points."""
     label = METRICS[curve.metric].label
     headings = [label, "change", "own change", "below oracle"]
     table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", headings)
-    for at, point in enumerate(curve.points):
-        if at and point.model != curve.points[at - 1].model:
-            table.add_section()
-        name = stacked([point.label, point.model], value_style="")
+    for point, before in zip(curve.points, (curve.points[0], *curve.points), strict=False):
         differences = (_negated(point.loss), _negated(point.own_loss), point.below_oracle)
-        table.add_row(name, value_cell(point.score), *(interval_cell(each, points) for each in differences))
-    notes = [
+        cells = (value_cell(each, points) for each in differences)
+        name = Cell((point.label, point.model))
+        table.add_row(name, value_cell(point.score), *cells, ruled=point.model != before.model)
+    table.notes += [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "change: against the same model without any dose; for the oracle, the change by the tools",
         "own change: the part of it on samples that the oracle still gets as right, which is not the tools'",
         "below oracle: distance to the oracle at the same dose",
     ]
-    return [table, *_recovery_tables(curve), Text("\n" + "\n".join(notes), style="dim")]
+    return [table, *_recovery_tables(curve)]
 
 
-def _recovery_tables(curve: Curve) -> list[RenderableType]:
-    points_with_faults = [point for point in curve.points if point.recovery]
-    if not points_with_faults:
-        return []
+def _recovery_tables(curve: Curve) -> list[Table]:
     table = new_table("Faults in tool calls", ["planned", "landed", "noticed", "recovered", "extra calls"])
-    for point in points_with_faults:
-        for each in point.recovery:
-            name = stacked([point.label, point.model], value_style="") if each.kind is None else f"  {each.kind}"
+    for point in curve.points:
+        for at, each in enumerate(point.recovery):
+            name = Cell((point.label, point.model)) if each.kind is None else f"  {each.kind}"
             noticed = f"{percent(each.noticed / each.landed)}" if each.landed else DASH
             extra = DASH if each.extra_calls is None else f"{each.extra_calls:+.1f}"
-            table.add_row(
-                name,
-                f"{each.planned}",
-                f"{each.landed}",
-                noticed,
-                value_cell(each.recovered) if each.recovered else DASH,
-                extra,
-            )
-        table.add_section()
-    note = (
+            counts = (str(each.planned), str(each.landed), noticed)
+            table.add_row(name, *counts, value_cell(each.recovered), extra, ruled=not at and bool(table.rows))
+    table.notes += [
         "Answerable samples only. landed: faults that changed what the model saw. noticed: it repeated the call or "
-        "declined to answer.\nrecovered: share of hit samples that it still solves, of those it solves without faults "
-        "(needs that run); extra calls: of these, against that run"
-    )
-    return [table, Text(note, style="dim")]
+        "declined to answer.",
+        "recovered: share of hit samples that it still solves, of those it solves without faults (needs that run); "
+        "extra calls: of these, against that run",
+    ]
+    return [table] if table.rows else []
 
 
 def _negated(estimate: Estimate | None) -> Estimate | None:
@@ -324,20 +355,3 @@ def _negated(estimate: Estimate | None) -> Estimate | None:
         return estimate and estimate.model_copy(update={"value": -estimate.value})
     interval = Interval(lower=-estimate.interval.upper, upper=-estimate.interval.lower)
     return estimate.model_copy(update={"value": -estimate.value, "interval": interval})
-
-
-def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:
-    labels = list(
-        dict.fromkeys(point.label for point in sorted(shown, key=lambda each: _severity(tuple(each.doses.items()))))
-    )
-    for model in dict.fromkeys(point.model for point in shown):
-        of_model = [point for point in shown if point.model == model]
-        style: dict[str, Any] = {"color": "black", "linestyle": "--"} if model == ORACLE else {}
-        at = [labels.index(point.label) for point in of_model]
-        values, lengths = in_percent([point.score for point in of_model])
-        panel.errorbar(at, values, lengths, marker="o", ms=4, capsize=2, label=model, **style)
-    short = [label.partition("=")[2] or label if kind != _COMBINED else label for label in labels]
-    panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == _COMBINED else 0)
-    panel.set_xlabel(kind)
-    panel.set_ylim(0, 100)
-    panel.spines[["top", "right"]].set_visible(False)

@@ -1,47 +1,40 @@
-"""Description of a benchmark as tables and as bar charts on one sheet. Equal counts give equal bytes."""
+"""Description of a benchmark as tables, and as bar charts on one sheet."""
 
 import io
-import math
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
-
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import console_for, harmless, print_part, whole_points
+from agrotools.report.layout import Paragraph, Part, Table, new_table, paragraph, percent, whole_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST = 15
+_MOST, _OTHERS = 15, " others"
+_WIDTH_IN, _BAR_IN, _PANEL_IN = 14.0, 0.27, 0.6
+"""Width of the sheet, height of a bar, and of the title and margins of a panel, in inches."""
+_LONGEST = 46
+"""Most letters in each of two lines of a name."""
 TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
-def print_description(described: Description) -> None:
-    """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
-    console = console_for(None)
-    version = f"version {harmless(described.version)}{' (drawn by code)' if described.synthetic else ''}"
-    console.print(f"[bold]{harmless(described.name)}[/bold], {version}", soft_wrap=True)
-    if described.description:
-        console.print(harmless(described.description), markup=False, soft_wrap=True)
-    console.print(f"licence: {harmless(described.licence)}", markup=False, soft_wrap=True)
-    for note in described.notes:
-        console.print(f"note: {harmless(note)}", markup=False, soft_wrap=True)
-    console.print()
-    print_part(console, _facts(described))
-    for title, counts in sections(described):
-        if counts:
-            console.print()
-            console.print(title, style="bold")
-            print_part(console, _table(title, counts))
+def description_tables(described: Description) -> list[Part]:
+    """Return tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
+    version = f"version {described.version}{' (drawn by code)' if described.synthetic else ''}"
+    about = [*filter(None, [described.description]), f"licence: {described.licence}"]
+    return [
+        Paragraph(f"{described.name}, {version}", "bold"),
+        *paragraph([*about, *(f"note: {note}" for note in described.notes)]),
+        _facts(described),
+        *(_table(title, counts) for title, counts in sections(described) if counts),
+    ]
 
 
 def _facts(described: Description) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = new_table("", [""])
     words = described.words_per_question
     facts: dict[str, str] = {
         "questions": f"{described.questions:,}",
@@ -84,74 +77,43 @@ def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
     return [(title, counts) for title, counts in parts if set(counts) - {"none", "0"}]
 
 
-def worded(title: str, name: str) -> str:
-    """Return a name with spaces instead of underscores; names of tools are kept."""
-    return harmless(name) if title in TOOL_TABLES else harmless(name).replace("_", " ")
+def _shown(title: str, counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the largest counts by their names with spaces (names of tools are kept), then those of all others."""
+    names = counts if title in TOOL_TABLES else [name.replace("_", " ") for name in counts]
+    shown = dict(list(zip(names, counts.values(), strict=True))[:_MOST])
+    if len(counts) > _MOST:
+        shown[f"{len(counts) - _MOST}{_OTHERS}"] = sum(counts.values()) - sum(shown.values())
+    return shown
 
 
 def _table(title: str, counts: Mapping[str, int]) -> Table:
-    total = sum(counts.values())
-    table = Table(box=None, show_header=False)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right")
-    table.add_column(justify="right", style="dim")
-    for name, count in list(counts.items())[:_MOST]:
-        table.add_row(worded(title, name), f"{count:,}", f"{100 * count / total:.1f} %")
-    if len(counts) > _MOST:
-        rest = total - sum(list(counts.values())[:_MOST])
-        table.add_row(f"{len(counts) - _MOST} others", f"{rest:,}", f"{100 * rest / total:.1f} %")
+    total, table = sum(counts.values()), new_table(title, ["", ""])
+    for name, count in _shown(title, counts).items():
+        table.add_row(name, f"{count:,}", f"{percent(count / total)} %")
     return table
-
-
-_WIDTH_IN = 12.0
-_ROW_IN = 0.27
-_PANEL_IN = 0.95
-"""Height of title and margins of a panel, in inches."""
-_MOST_BARS = 14
-_LONGEST = 46
-_LONGEST_OF_TWO = 54
-"""Maximum number of letters in each of two lines, which have a smaller font."""
-_FEWEST = 5
-"""Minimum number of bars that the width of vertical bars is computed for."""
-_BLUE, _GREEN, _ORANGE, _PINK, _SKY, _GREY = "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C"
-_UPRIGHT = ("Steps per question", "Tools per question", "Files per question")
-_COLOURS = {
-    "Steps per question": _ORANGE,
-    "Tools per question": _BLUE,
-    "Files per question": _GREEN,
-    "Calls by tool": _BLUE,
-    "Tools called together": _SKY,
-    "Categories called together": _SKY,
-    "Answer types": _PINK,
-    "Kinds of files": _GREEN,
-}
 
 
 class _Panel(NamedTuple):
     title: str
     counts: Mapping[str, int]
-    colour: str
     total: int
     """Total that shares are computed from."""
 
-    @property
-    def rows(self) -> int:
-        return min(len(self.counts), _MOST_BARS + 1)
-
 
 def description_png(described: Description) -> bytes:
-    """Return a PNG of the counts: distributions, then tools and their combinations, then categories, two in a row."""
+    """Return a PNG with a panel of bars for each table of counts, two in a row. Equal counts give equal bytes."""
     import matplotlib
 
     from agrotools.tools.plotting.sheet import STYLE, font_families
 
     panels = [
-        _Panel(title, counts, _COLOURS.get(title, _GREEN), sum(counts.values()))
+        _Panel(title, _shown(title, counts), sum(counts.values()))
         for title, counts in sections(described)
-        if len(counts) > 1 or title in (*_UPRIGHT, *TOOL_TABLES)
+        if len(counts) > 1 or title in TOOL_TABLES
     ]
-    panels.append(_Panel("Questions that a mode can ask", described.modes, _ORANGE, described.questions))
-    texts = [_heading(described), *(name for panel in panels for name in (panel.title, *panel.counts))]
+    panels.append(_Panel("Questions that a mode can ask", described.modes, described.questions))
+    panels.sort(key=lambda panel: -len(panel.counts))  # so that neighbours have similar numbers of bars
+    texts = [described.name, *(name for panel in panels for name in (panel.title, *panel.counts))]
     families, _ = font_families(texts)
     with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Glyph.*missing")
@@ -161,112 +123,33 @@ def description_png(described: Description) -> bytes:
 
 
 def _sheet(described: Description, panels: Sequence[_Panel]) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    upright = [panel for panel in panels if panel.title in _UPRIGHT]
-    wide = [panel for panel in panels if panel.title in TOOL_TABLES]
-    others = _paired([panel for panel in panels if panel not in upright and panel not in wide])
-    rows = [row for row in (upright, wide) if row] + others
-    heights = [_height(row) for row in rows]
-    figure = Figure(figsize=(_WIDTH_IN, sum(heights) + 0.9))
-    FigureCanvasAgg(figure)
-    figure.suptitle(_heading(described), x=0.012, ha="left", fontsize=14, fontweight="bold")
-    grids = figure.subfigures(max(1, len(rows)), 1, height_ratios=heights or None, squeeze=False)
-    for row, place in zip(rows, grids[:, 0], strict=False):
-        columns = max(len(row), 1 if row is upright or row is wide else 2)
-        every = place.subplots(1, columns, squeeze=False)[0]
-        most = max(panel.rows for panel in row)
-        for panel, axes in zip(row, every, strict=False):
-            if panel.title in _UPRIGHT:
-                _vertical_bars(axes, panel)
-            else:
-                _horizontal_bars(axes, panel, most)
-        for axes in every[len(row) :]:
-            axes.set_axis_off()
+    rows = [panels[at : at + 2] for at in range(0, len(panels), 2)]
+    most = [max(len(panel.counts) for panel in row) for row in rows]
+    heights = [_PANEL_IN + _BAR_IN * n for n in most]
+    figure = Figure(figsize=(_WIDTH_IN, sum(heights) + _PANEL_IN), layout="constrained")
+    facts = f"{described.questions:,} questions, {described.calls:,} reference calls, {described.files:,} unique files"
+    figure.suptitle(f"{described.name}: {facts}", x=0.012, ha="left", fontsize=14, fontweight="bold")
+    grid = figure.add_gridspec(len(rows), 2, height_ratios=heights)
+    for at, row in enumerate(rows):
+        for column, panel in enumerate(row):
+            _bars(figure.add_subplot(grid[at, column]), panel, most[at])
     return figure
 
 
-def _heading(described: Description) -> str:
-    facts = [f"{described.questions:,} questions"]
-    facts += [f"{described.calls:,} reference calls"] if described.calls else []
-    facts += [f"{described.offered_tools} tools"] if described.offered_tools else []
-    facts += [f"{described.files:,} unique files"] if described.files else []
-    return f"{described.name}: {', '.join(facts)}"
-
-
-def _paired(panels: Sequence[_Panel]) -> list[list[_Panel]]:
-    """Pair panels with similar numbers of bars, so that little of the sheet stays empty."""
-    order = sorted(panels, key=lambda panel: -panel.rows)
-    return [order[place : place + 2] for place in range(0, len(order), 2)]
-
-
-def _height(row: Sequence[_Panel]) -> float:
-    if row[0].title in _UPRIGHT:
-        return 2.7
-    return _PANEL_IN + _ROW_IN * max(panel.rows for panel in row)
-
-
-def _vertical_bars(axes: "Axes", panel: _Panel) -> None:
-    """Draw vertical bars over whole numbers; numbers without a count are left out only if the range is long."""
-    numbers = sorted(map(int, panel.counts))
-    span = range(numbers[0], numbers[-1] + 1)
-    names = [str(number) for number in (span if len(span) <= 2 * _MOST_BARS else numbers)]
-    values = [panel.counts.get(name, 0) for name in names]
-    bars = axes.bar(names, values, color=panel.colour, width=0.7)
-    if len(names) <= 2 * _MOST_BARS:
-        size = 9 if len(names) <= 12 else 7.5
-        axes.bar_label(bars, labels=[f"{value:,}" if value else "" for value in values], padding=2, fontsize=size)
-    if len(names) < _FEWEST:
-        axes.set_xlim(-0.6, _FEWEST - 0.4)
-    if len(names) > _MOST_BARS:
-        every = math.ceil(len(names) / _MOST_BARS)
-        axes.set_xticks(range(0, len(names), every), names[::every])
-    axes.margins(y=0.15)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
-
-
-def _horizontal_bars(axes: "Axes", panel: _Panel, rows: int) -> None:
-    """Draw horizontal bars from the top, as thick as in a panel of ``rows``; further categories become one line of
-    text."""
-    bars = list(panel.counts.items())[:_MOST_BARS]
-    values = [count for _, count in bars]
-    labels = [short(worded(panel.title, name)) for name, _ in bars]
-    bar_texts = [_value_with_share(value, panel.total) for value in values]
-    if left_out := len(panel.counts) - len(bars):
-        rest = sum(panel.counts.values()) - sum(values)
-        labels.append(f"{left_out} others")
-        bar_texts.append(_value_with_share(rest, panel.total))
-    axes.barh(range(len(bars)), values, color=panel.colour, height=0.7)
-    axes.set_yticks(range(len(labels)), labels, fontsize=9.5)
-    for label in axes.get_yticklabels():
-        if "\n" in label.get_text():
-            label.set(fontsize=7.5, linespacing=0.95)
+def _bars(axes: "Axes", panel: _Panel, rows: int) -> None:
+    """Draw horizontal bars from the top, as thick as in a panel of ``rows``; all others are a line of text."""
+    names = [textwrap.fill(name, _LONGEST, max_lines=2, placeholder=" …") for name in panel.counts]
+    widths = [0 if name.endswith(_OTHERS) else count for name, count in panel.counts.items()]
+    axes.barh(range(len(names)), widths, color="#0072B2", height=0.7)
+    axes.set_yticks(range(len(names)), names, fontsize=8.5)
     axes.set_ylim(rows - 0.4, -0.6)
-    for row, text in enumerate(bar_texts):
-        end = values[row] if row < len(values) else 0
-        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
-    axes.set_xlim(0, max([*values, 1]) * 1.25)
+    for at, (width, count) in enumerate(zip(widths, panel.counts.values(), strict=True)):
+        text = f"{count:,}  ({100 * count / (panel.total or 1):.0f} %)"
+        axes.annotate(text, (width, at), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    axes.set_xlim(0, max([*widths, 1]) * 1.25)
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0)
     axes.spines["bottom"].set_visible(False)
-    axes.spines["left"].set_bounds(-0.5, len(labels) - 0.5)
     axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
-
-
-def _value_with_share(value: int, total: int) -> str:
-    share = 100 * value / total if total else 0
-    return f"{value:,}  ({share:.0f} %)" if share >= 0.5 or not value else f"{value:,}  (< 1 %)"
-
-
-def short(name: str) -> str:
-    """Break a long combination of tools into two lines of similar length; lines that are still too long are cut."""
-    if len(name) <= _LONGEST:
-        return name
-    parts = name.split(" + ")
-    cuts = [(" + ".join(parts[:place]) + " +", " + ".join(parts[place:])) for place in range(1, len(parts))]
-    lines = min(cuts, key=lambda lines: max(map(len, lines)), default=(name,))
-    longest = _LONGEST_OF_TWO if len(lines) > 1 else _LONGEST
-    return "\n".join(line if len(line) <= longest else f"{line[: longest - 1]}…" for line in lines)

@@ -29,17 +29,14 @@ from agrotools.report.layout import (
     RIGHT,
     WRONG,
     LabelledText,
-    block,
     expected_text,
     harmless,
-    indented,
-    line,
     on_scale,
     percent,
-    section,
     shortened,
     value_text,
 )
+from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning
@@ -318,15 +315,13 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         return "the files do not allow an answer, and the reply is no refusal"
     if why is not None:
         return why
-    read = reading.get("value")
-    off_by = reading.get("off_by")
+    read, off_by, facts = (reading.get(name) for name in ("value", "off_by", "facts"))
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
         # "12 %" of a value in percent could be read as a relative error.
         unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
         place = f"{'within' if value >= 1 else 'outside'} the tolerance of {number_text(margin, 3)}"
         return f"off by {number_text(off_by, 3)}{unit}, {place}" if off_by or value < 1 else "exact match"
-    facts = reading.get("facts")
     if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
         n_stated = sum(str(state).startswith("stated") for state in facts.values())
         reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
@@ -337,19 +332,18 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
         return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
     if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
-        expected = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
-        asserted = {str(item) for item in read}
-        if not asserted:
-            return "the answer names none of the labels"
-        if asserted == expected:
-            return ""
-        parts = [f"answer names {', '.join(sorted(asserted))}"]
-        if expected - asserted:
-            parts.append(f"missing {', '.join(sorted(expected - asserted))}")
-        if asserted - expected:
-            parts.append(f"wrong: {', '.join(sorted(asserted - expected))}")
-        return "; ".join(harmless(part) for part in parts)
+        return _labels_reason(set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}, read)
     return ""
+
+
+def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
+    """Return which labels are missing or wrong; empty if none is."""
+    asserted = {str(item) for item in read}
+    if not asserted:
+        return "the answer names none of the labels"
+    differing = {"missing ": expected - asserted, "wrong: ": asserted - expected}
+    texts = [f"{words}{', '.join(sorted(labels))}" for words, labels in differing.items() if labels]
+    return harmless("; ".join([f"answer names {', '.join(sorted(asserted))}", *texts])) if texts else ""
 
 
 def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
@@ -358,26 +352,9 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     ``part`` is that of :func:`agrotools.scoring.attribution.first_part`; empty in step-by-step.
     """
     sample, trajectory = record.sample, record.trajectory
-    if record.actions is not None and sample.reference is not None:
-        for at, action in enumerate(record.actions):
-            expected = sample.reference.steps[at] if at < len(sample.reference.steps) else None
-            if why := why_wrong(action, expected, {row.metric: row for row in rows if row.step == at}):
-                return f"step {at + 1}: {why}"
-    if trajectory is not None and sample.reference is not None and part in (PLANNING, ARGUMENTS):
-        calls = [step.call for step in trajectory.steps if step.call]
-        matches = reference_places(record)
-        for at, step in enumerate(sample.reference.steps):
-            if at not in matches:
-                return f"no call of {step.tool}"
-            call = calls[matches.index(at)]
-            compared = sorted(agreements(call, step, sample), key=lambda each: each.mark != WRONG)
-            if compared and compared[0].mark == WRONG:  # an expression is wrong by the values of its variables, too
-                first = next((each for each in compared if each.predicted != each.reference), compared[0])
-                most = _LONGEST_ARGUMENT
-                texts = (
-                    f"{text[: most - 1]}…" if len(text) > most else text for text in (first.predicted, first.reference)
-                )
-                return f"{step.tool}: {first.name} {', reference '.join(texts)}"
+    wrong = _wrong_step(record, rows) or (_wrong_call(record) if part in (PLANNING, ARGUMENTS) else "")
+    if wrong:
+        return wrong
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
     if not sample.answerable and trajectory is not None and trajectory.answer is not None:
@@ -390,6 +367,39 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
             slot = slots[row.slot]
             return f"{slot.name}: {reason_text(slot, row.value, row.reading) or value_text(row.reading.get('rule'))}"
     return ""
+
+
+def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
+    """Return the first wrong step of step-by-step, and why it is wrong; empty if there is none."""
+    reference = record.sample.reference.steps if record.sample.reference else ()
+    for at, action in enumerate(record.actions or () if reference else ()):
+        expected = reference[at] if at < len(reference) else None
+        if why := why_wrong(action, expected, {row.metric: row for row in rows if row.step == at}):
+            return f"step {at + 1}: {why}"
+    return ""
+
+
+def _wrong_call(record: Record) -> str:
+    """Return the first call of the reference that is missing, or its first wrong argument; empty if there is none."""
+    trajectory, reference = record.trajectory, record.sample.reference
+    if trajectory is None or reference is None:
+        return ""
+    calls = [step.call for step in trajectory.steps if step.call]
+    matches = reference_places(record)
+    for at, step in enumerate(reference.steps):
+        if at not in matches:
+            return f"no call of {step.tool}"
+        compared = agreements(calls[matches.index(at)], step, record.sample)
+        if wrong := [each for each in compared if each.mark == WRONG]:
+            # An expression is wrong by the values of its variables, too.
+            first = next((each for each in [*wrong, *compared] if each.predicted != each.reference), wrong[0])
+            texts = (_short_argument(text) for text in (first.predicted, first.reference))
+            return f"{step.tool}: {first.name} {', reference '.join(texts)}"
+    return ""
+
+
+def _short_argument(text: str) -> str:
+    return f"{text[: _LONGEST_ARGUMENT - 1]}…" if len(text) > _LONGEST_ARGUMENT else text
 
 
 def _headline(slot: Slot, value: float) -> Text:

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
 from pydantic import Field, StringConstraints
-from rich.console import RenderableType
-from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
-from agrotools.report.charts import plain_text, run_names
-from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
-from agrotools.report.layout import DASH, harmless, new_table, stacked, value_cell
+from agrotools.report.charts import run_names
+from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, plain_text
+from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
@@ -32,7 +30,6 @@ from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.statistics import Interval, estimate_mean
 from agrotools.scoring.summary import Agreement
-from agrotools.tools.plotting.sheet import COLOURS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,18 +136,11 @@ class JudgeAgreement(FrozenModel):
 
         figure = Figure(figsize=(7.2, 1.6 + 0.5 * len(self.models)), layout="constrained")
         panel = figure.subplots()
-        for at, judge in enumerate(self.judges):
-            rows = [each.value for each in self.scores if each.judge == judge]
-            shift = 0.5 * ((at + 0.5) / len(self.judges) - 0.5)
-            places = [number + shift for number in range(len(rows))]
-            values, lengths = in_percent(rows)
-            style: dict[str, Any] = {"color": COLOURS[at % 6], "fmt": "osD^v"[at % 5] + "-", "label": plain_text(judge)}
-            panel.errorbar(values, places, xerr=lengths, ms=5, lw=0.6, capsize=2, **style)
-        panel.set_yticks(range(len(self.models)), list(map(plain_text, self.models)))
-        panel.invert_yaxis()
-        panel.set_xlim(-2, 102)
+        series = {
+            judge: {each.model: each.value for each in self.scores if each.judge == judge} for judge in self.judges
+        }
+        draw_lines(panel, self.models, series, sideways=True)
         panel.set_xlabel("mean score (%)")
-        panel.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
         figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
         figure.savefig(path, dpi=DPI)
@@ -336,32 +326,30 @@ def _pair(
     return JudgePair(judges=judges, alpha=agreement(units, labels), **fields)
 
 
-def agreement_tables(result: JudgeAgreement) -> list[RenderableType]:
-    """Return the tables of :class:`JudgeAgreement` for the terminal, with notes. Scores are in percent."""
+def agreement_tables(result: JudgeAgreement) -> list[Table]:
+    """Return the tables of :class:`JudgeAgreement`. Scores are in percent."""
     of = f"{result.benchmark}, {result.mode}"
     label = f"{METRICS[result.metric].label}: " if result.metric in METRICS else ""
     cells = {(each.model, each.judge): each.value for each in result.scores}
-    means = new_table(f"Mean score by judge: {label}{of}", [*map(harmless, result.judges)])
+    means = new_table(f"Mean score by judge: {label}{of}", result.judges)
     for model in result.models:
-        means.add_row(harmless(model), *(value_cell(cells[model, judge]) for judge in result.judges))
-    pairs = new_table(
-        "Agreement of judges",
-        ["Kendall's tau-b\nof the ranking", "Spearman's rho\nof answers", "Krippendorff's\nalpha"],
-    )
+        means.add_row(model, *(value_cell(cells[model, judge]) for judge in result.judges))
+    headings = ["Kendall's tau-b\nof the ranking", "Spearman's rho\nof answers", "Krippendorff's\nalpha"]
+    pairs = new_table("Agreement of judges", headings)
     for each in result.pairs:
         alpha = each.alpha or Agreement(alpha=None, n_units=0)
         figures = [(each.tau, each.tau_interval), (each.rho, each.rho_interval), (alpha.alpha, alpha.interval)]
-        pairs.add_row(harmless(" and ".join(each.judges)), *(_figure_cell(*figure) for figure in figures))
-    notes = [
+        pairs.add_row(" and ".join(each.judges), *(_figure_cell(*figure) for figure in figures))
+    pairs.notes += [
         f"{result.n} samples that every judge graded in each of {len(result.models)} runs"
         f" ({result.n_dropped} were graded by some); {result.n_answers} answers",
         "1: the judges agree, 0: as by chance, -1: they rank the other way round. 95 % intervals by cluster",
         *result.notes,
     ]
-    return [means, pairs, Text("\n" + "\n".join(map(harmless, notes)), style="dim")]
+    return [means, pairs]
 
 
-def _figure_cell(value: float | None, interval: Interval | None) -> Text | str:
+def _figure_cell(value: float | None, interval: Interval | None) -> Cell:
     if value is None:
-        return DASH
-    return stacked([f"{value:.2f}", *([f"{interval.lower:.2f} to {interval.upper:.2f}"] if interval else [])])
+        return value_cell(None)
+    return Cell((f"{value:.2f}", *filter(None, [interval_text(interval, "{:.2f}".format)])), "bold")

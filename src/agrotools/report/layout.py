@@ -1,16 +1,15 @@
-"""Text, cells and consoles of reports: short and harmless values of models and tools, marks, blocks, notes."""
+"""Text and tables of reports: short and harmless values of models and tools, and one model of a table.
 
-import os
+A table is built once from scored data. It is shown on a terminal (:mod:`agrotools.report.terminal`), on a page
+(:mod:`agrotools.report.html.templates`), and as CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
+"""
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import IO, cast
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, NamedTuple, cast
 
 from pydantic import JsonValue
-from rich import box
-from rich.console import Console, OverflowMethod, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from agrotools.core import (
     BooleanSlot,
@@ -28,6 +27,7 @@ from agrotools.core.record import is_ref, literal_value
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.metrics import OPEN_TEXT
+from agrotools.scoring.statistics import Interval
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -127,90 +127,6 @@ def _series_text(series: JsonValue) -> str:
 
 RIGHT, NEARLY, WRONG = "✓", "≈", "✗"
 MARK_STYLES = {RIGHT: "green", NEARLY: "green", WRONG: "bold red"}
-_LONGEST_BLOCK = 1_000
-_WIDEST = 1_000
-PLAIN_WIDTH = 100
-"""Number of columns of plain text for pipes and files."""
-
-
-def console_for(file: IO[str] | None) -> Console:
-    """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain text.
-
-    Plain text has :data:`PLAIN_WIDTH` columns, or as many as the environment variable COLUMNS says.
-    """
-    # Kernels of notebooks set FORCE_COLOR, which is not meant for text that goes into a page.
-    force_terminal = None if file is None else file.isatty()
-    columns = os.environ.get("COLUMNS", "").lstrip("0")  # 0: the width is not known
-    environment = {**os.environ, "COLUMNS": columns}
-    console = Console(
-        file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False, _environ=environment
-    )
-    if not console.is_terminal and not columns.isdigit():
-        console.width = PLAIN_WIDTH
-    return console
-
-
-def print_parts(parts: Iterable[RenderableType], file: IO[str] | None = None) -> None:
-    """Print ``parts`` on ``file`` (standard output if None): in colour on a terminal, else as plain text."""
-    console = console_for(file)
-    for part in parts:
-        print_part(console, part)
-
-
-def print_part(console: Console, part: RenderableType) -> None:
-    """Print ``part``; a table that cannot fit the console is printed as lines, so that no value is cut."""
-    if isinstance(part, Table) and part.show_header and not _fits(console, part):
-        for text in _table_lines(part):
-            console.print(text)
-    else:
-        console.print(part)
-
-
-def _fits(console: Console, table: Table) -> bool:
-    """Set widths of columns at which no line of a cell is folded or cut but names; return false if there are none."""
-    roomy = console.options.update(max_width=_WIDEST)
-    least: list[int] = []
-    most: list[int] = []
-    for column in table.columns:
-        cells = [console.measure(cell, options=roomy) for cell in column.cells]
-        heading = console.measure(column.header, options=roomy)
-        widest = max((cell.maximum for cell in cells), default=0)
-        is_text = column.justify == "left" and not column.no_wrap
-        column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
-        narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
-        least.append(max(min(widest, narrow), 0 if column.overflow == "fold" else heading.minimum))
-        most.append(max(widest, heading.maximum))
-    room = console.width - 2 * len(least) + 1  # a column's padding, and the rule's gap between two columns
-    spare = room - sum(least)
-    if spare < 0:
-        return False
-    if sum(most) > room:
-        for column, lower, upper in zip(table.columns, least, most, strict=True):
-            column.width = lower + min(spare, upper - lower)
-            spare -= column.width - lower
-    return True
-
-
-def _table_lines(table: Table) -> Iterator[Text]:
-    """Yield a table as text: its title, then for each row its name and one line for each further column."""
-    yield Text(str(table.title or ""), style="bold")
-    names, *columns = table.columns
-    headings = [_joined(column.header) for column in columns]
-    for name, *cells in zip(names.cells, *(column.cells for column in columns), strict=True):
-        yield Text(f"\n{_joined(name)}")
-        for heading, cell in zip(headings, cells, strict=True):
-            if value := _joined(cell):
-                yield Text(f"  {heading}: {value}")
-
-
-def _joined(cell: RenderableType) -> str:
-    text = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
-    return ", ".join(line for line in text.plain.split("\n") if line)
-
-
-def line(text: str, style: str = "") -> Text:
-    """Return one line of text without control characters."""
-    return Text(harmless(text), style=style)
 
 
 @dataclass(frozen=True)
@@ -222,27 +138,101 @@ class LabelledText:
     style: str = ""
 
 
-def block(label: str, text: str, style: str = "") -> RenderableType:
-    """Return a label and its text in two columns; long text is cut."""
-    table: Table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True, min_width=12)
-    table.add_column()
-    table.add_row(label, Text(shortened(harmless(text), _LONGEST_BLOCK), style=style))
-    return indented(table, 4)
-
-
-def section(title: str) -> Text:
-    """Return a heading with a blank line before it."""
-    return Text(f"\n{title}", style="bold underline")
-
-
-def indented(part: RenderableType, columns: int = 2) -> RenderableType:
-    """Indent ``part`` by a number of columns."""
-    return Padding(part, (0, 0, 0, columns), expand=False)
-
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 DASH = "—"
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Cell(NamedTuple):
+    """Cell of a table: its lines, the value first, and the estimate that they show, if there is one."""
+
+    lines: tuple[str, ...]
+    style: str = ""
+    """Style of the first line (``bold``, ``dim``, ``green``, ``red``, ``yellow``); the other lines are dim."""
+    estimate: Estimate | None = None
+    """Value, interval and sizes as numbers."""
+    examples: tuple[tuple[str, str], ...] = ()
+    """Names and addresses of samples on the page."""
+
+    @property
+    def text(self) -> str:
+        """The value, and the other lines in brackets: ``62.5 (48.4–74.8, n 20)``."""
+        value, below = self.lines[0], ", ".join(filter(None, self.lines[1:]))
+        return f"{value} ({below})" if below else value
+
+
+class Column(NamedTuple):
+    """Column of a table.
+
+    ``kind``: ``figure``; ``run``, figures below the name of a run; ``words``; ``id``, words that are never wrapped.
+    """
+
+    heading: tuple[str, ...] = ()
+    kind: Literal["figure", "run", "words", "id"] = "figure"
+    group: str = ""
+    """Heading over this and the next columns of the same group."""
+
+
+class Row(NamedTuple):
+    """Row of a table, its name first."""
+
+    cells: tuple[Cell, ...]
+    ruled: bool = False
+    """True if a rule separates it from the row above."""
+    is_dim: bool = False
+    """True if it holds no values of the runs, but printed ones beside them."""
+
+    @property
+    def is_group(self) -> bool:
+        """True if the row is a heading of those below it."""
+        return not any(cell.text for cell in self.cells[1:])
+
+    @property
+    def is_inner(self) -> bool:
+        """True if the row belongs to the group above it."""
+        return self.cells[0].lines[0].startswith(" ")
+
+
+@dataclass
+class Table:
+    """Table of names and values, with the notes below it."""
+
+    title: str
+    columns: list[Column]
+    rows: list[Row] = field(default_factory=list[Row])
+    notes: list[str] = field(default_factory=list[str])
+    first: int = 14
+    """Least number of letters to which names are folded on a terminal."""
+
+    def add_row(self, *cells: "Cell | str", ruled: bool = False, is_dim: bool = False) -> None:
+        """Add a row: its name, and a cell for each further column."""
+        row = tuple(cell if isinstance(cell, Cell) else Cell((cell,)) for cell in cells)
+        self.rows.append(Row((*row, *[Cell(("",))] * (len(self.columns) - len(row))), ruled, is_dim))
+
+
+class Paragraph(NamedTuple):
+    """Lines of text between tables."""
+
+    text: str
+    style: str = "dim"
+
+
+Part = Table | Paragraph
+"""Part of a report."""
+
+
+def paragraph(lines: Sequence[str], style: str = "") -> list[Part]:
+    """Return a paragraph of ``lines``; nothing without any."""
+    return [Paragraph("\n".join(lines), style)] * bool(lines)
+
+
+def new_table(
+    title: str, headings: Iterable[str | Column] = (), *, first: int = 14, kind: Literal["figure", "run"] = "figure"
+) -> Table:
+    """Return an empty table with a column of names and a column for each heading, which may have several lines."""
+    columns = (each if isinstance(each, Column) else Column((*each.split("\n"),), kind) for each in headings)
+    return Table(title, [Column(kind="words"), *columns], first=first)
 
 
 class Notes:
@@ -264,9 +254,9 @@ class Notes:
         self._explained.update(unexplained)
         return "; ".join(f"{names[metric]} = {METRICS[metric].meaning}" for metric in unexplained)
 
-    def dash(self, note: str) -> Text:
+    def dash(self, note: str) -> Cell:
         """Return a dash with the superscript number of ``note``."""
-        return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
+        return Cell((f"{DASH}{self.mark(note)}",), "dim")
 
     def numbered(self) -> list[str]:
         """Return all notes with their numbers."""
@@ -306,26 +296,40 @@ def size(estimate: Estimate) -> str:
     return f"{estimate.n} ({estimate.n_clusters})"
 
 
-def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 100) -> Text:
-    """Return a cell with a mean, its interval, and further lines ``below``."""
-    value = on_scale(estimate.value, out_of)
-    if estimate.interval is None:
-        return stacked([value, *below])
-    interval = f"{on_scale(estimate.interval.lower, out_of)}–{on_scale(estimate.interval.upper, out_of)}"
-    return stacked([value, interval, *below])
+def interval_text(interval: Interval | None, text: Callable[[float], str] = percent) -> str:
+    """Format an interval: ``48.4–74.8``, ``-3.1 to +4.2``; empty without one."""
+    ends = [text(interval.lower), text(interval.upper)] if interval else []
+    return (" to " if any(end[:1] in "+-" for end in ends) else "–").join(ends)
 
 
-def difference_cell(estimate: Estimate) -> Text:
-    """Return a cell with a difference, its interval and its adjusted p-value.
+def value_cell(
+    estimate: Estimate | None,
+    text: Callable[[float], str] = percent,
+    *,
+    below: Sequence[str] = (),
+    out_of: int = 100,
+    style: str = "bold",
+) -> Cell:
+    """Return a cell with a value, its interval, and further lines ``below``; a dash if there is no estimate.
+
+    ``text`` formats the value and the ends of the interval; ``out_of`` is the scale of values in percent."""
+    if estimate is None:
+        return Cell((DASH,), "dim")
+    text = partial(on_scale, out_of=out_of) if out_of != 100 else text
+    lines = (text(estimate.value), *filter(None, (interval_text(estimate.interval, text), *below)))
+    return Cell(lines, style, estimate)
+
+
+def difference_cell(estimate: Estimate | None) -> Cell:
+    """Return a cell with a difference, its interval and its adjusted p-value; a dash if there is none.
 
     A difference that is significant at the 5 % level has a star, green for the better and red for the worse."""
-    if estimate.interval is None:
-        return stacked([points(estimate.value)])
+    if estimate is None or estimate.interval is None:
+        return value_cell(estimate, points)
     p, differs = estimate.p_adjusted, estimate.differs()
     style = "bold" if not differs else "bold green" if estimate.value > 0 else "bold red"
-    interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
-    below = [interval] if p is None else [interval, f"p {p_text(p)}"]
-    return stacked([f"{points(estimate.value)}{'*' if differs else ''}", *below], value_style=style)
+    value, *below = value_cell(estimate, points, below=[f"p {p_text(p)}"] if p is not None else []).lines
+    return Cell((f"{value}{'*' * differs}", *below), style, estimate)
 
 
 def p_text(p: float) -> str:
@@ -333,32 +337,16 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def adjusted_line(differences: Iterable[Estimate]) -> str:
+def adjusted_lines(differences: Iterable[Estimate]) -> list[str]:
     """Return the explanation of the p-values in a table of differences; empty if it has none."""
     n = sum(each.p is not None for each in differences)
-    if not n:
-        return ""
-    return (
+    return [
         f"p: adjusted by Holm's method for all differences in this table ({n}). Coloured and starred below 0.05. "
         "The 95 % intervals are not adjusted."
-    )
+    ] * bool(n)
 
 
-def stacked(lines: Sequence[str], *, value_style: str = "bold") -> Text:
-    """Return a cell of several lines: the first in ``value_style``, the others dim."""
-    text = Text(lines[0], style=value_style)
-    for line in lines[1:]:
-        text.append(f"\n{line}", style="not bold dim")
-    return text
-
-
-def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> Text:
-    """Return a value above its interval, both formatted by ``text``; a dash if there is no estimate."""
-    if estimate is None:
-        return stacked([DASH], value_style="dim")
-    interval = estimate.interval
-    return stacked([text(estimate.value), *([f"{text(interval.lower)} to {text(interval.upper)}"] if interval else [])])
-
+# --- runs ------------------------------------------------------------------------------------------------------------
 
 _CONDITIONS = ("degrade", "faults")
 """Conditions of a run that stand among the options of its benchmark."""
@@ -404,6 +392,11 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
+def short_names(summaries: Sequence[Summary]) -> list[str]:
+    """Return the names of runs without the organisations of their models, as headings of columns."""
+    return [name.rpartition("/")[2] for name in run_names(summaries)]
+
+
 def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
     """Yield each run with the words before a line about it: its name and a comma, nothing if there is only one run."""
     for name, summary in zip(run_names(summaries), summaries, strict=True):
@@ -415,29 +408,7 @@ PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a resu
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
 
 
-def name_cell(name: str, summary: Summary) -> Text:
+def name_cell(name: str, summary: Summary) -> Cell:
+    """Return the name of a run, and below it whether it is privileged or was not isolated."""
     marks = ["privileged"] * summary.privileged + ["unsealed"] * summary.unsealed
-    return stacked([name, *marks], value_style="")
-
-
-def new_table(
-    title: str, headings: Sequence[str | Text] = (), *, first: int = 14, overflow: OverflowMethod = "ellipsis"
-) -> Table:
-    """Return an empty table without vertical rules.
-
-    With ``headings``, it has a column of names that can be folded to ``first`` characters, and columns of figures.
-    """
-    table = Table(
-        title=f"\n{title}",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    if headings:
-        table.add_column("", overflow="fold", min_width=first)
-    for heading in headings:
-        table.add_column(heading, justify="right", overflow=overflow)
-    return table
+    return Cell((name, *marks))

@@ -5,20 +5,15 @@ whose entries are explained there. Where table headers of a paper contradict its
 column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from agrotools.core import Record, Score
 from agrotools.plugin import PaperLabels
-from agrotools.report.layout import DASH, Notes, harmless, new_table, stacked, value_cell
+from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, new_table, value_cell
 from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Summary
@@ -29,7 +24,6 @@ from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, esti
 MARK = "†"
 OVERALL = "overall"
 _SECONDS = "seconds"
-_COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -136,58 +130,41 @@ class RunsBesidePaper:
                 part.add_errors(record, cluster)
         self._parts += parts.values()
 
-    def terminal(self) -> list[RenderableType]:
+    def tables(self) -> list[Part]:
         """Return a table for each comparison in which runs have values, and notes; empty without any."""
         if not self._parts or not self._comparisons:
             return []
         notes = Notes()
         tables = [table for each in self._comparisons for table in self._tables(each, notes)]
-        return [*tables, Text("\n".join([*self._explanations(), *notes.numbered()]), style="dim")]
+        return [*tables, Paragraph("\n".join([*self._explanations(), *notes.numbered()]))]
 
     def _tables(self, comparison: Comparison, notes: Notes) -> list[Table]:
-        rows: list[tuple[_Part, Mapping[str, Estimate]]] = []
-        for part in self._parts:
-            classes = [error for each in comparison.errors.values() for error in each]
-            if reason := next((part.unknown[error] for error in classes if error in part.unknown), ""):
-                notes.mark(f"{comparison.title}: not of {harmless(part.manifest.model)}, {part.setting}: {reason}.")
-                continue
-            estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
-            if cells := {code: each for code, each in estimates.items() if each is not None}:
-                rows.append((part, cells))
+        rows = [*self._rows(comparison, notes)]
         columns = {
             heading: code for heading, code in comparison.columns.items() if any(code in cells for _, cells in rows)
         }
         if [*columns.values()] == [OVERALL] and comparison.required_group:
             notes.mark(f"The files do not tell the {comparison.required_group} of any question: no table by it.")
             return []
-        names = [[harmless(part.manifest.model).rpartition("/")[2], part.setting] for part, _ in rows]
-        for name, (part, _) in zip(names, rows, strict=True):
-            name += [harmless(f"{option}={value}") for option, value in part.manifest.benchmark_options.items()]
-            if mismatch := part.mismatch(comparison):
-                name[0] += notes.mark(f"{comparison.title}: no figures are printed of {harmless(mismatch)}.")
-            elif part.differs:
-                name[0] += notes.mark(f"Not comparable with the printed rows: {harmless(part.differs)}.")
-        printed = self._printed(comparison, [part for part, _ in rows])
-        size = ceil(len(columns) / (ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE) or 1)) or 1
+        table = new_table(f"{self.name}. {comparison.title}", columns, first=22)
         out_of = 100 if comparison.scores or comparison.errors else 1
-        tables: list[Table] = []
-        for start in range(0, len(columns), size):
-            headings = [*columns][start : start + size]
-            table = new_table(f"{self.name}. {comparison.title}")
-            table.add_column("", overflow="fold", min_width=22)
-            for heading in headings:
-                table.add_column(heading, justify="right")
-            codes = [columns[heading] for heading in headings]
-            for name, (_, cells) in zip(names, rows, strict=True):
-                found = [cells.get(code) for code in codes]
-                figures = (
-                    value_cell(each, below=[f"n {each.n}"], out_of=out_of) if each else stacked([DASH])
-                    for each in found
-                )
-                table.add_row(stacked(name, value_style=""), *figures)
-            add_printed(table, codes, printed, notes)
-            tables.append(table)
-        return tables
+        for part, cells in rows:
+            found = [cells.get(code) for code in columns.values()]
+            figures = (value_cell(each, below=[f"n {each.n}"] if each else (), out_of=out_of) for each in found)
+            table.add_row(Cell((*_part_name(part, comparison, notes),)), *figures)
+        add_printed(table, [*columns.values()], self._printed(comparison, [part for part, _ in rows]), notes)
+        return [table] if columns else []
+
+    def _rows(self, comparison: Comparison, notes: Notes) -> Iterator[tuple[_Part, Mapping[str, Estimate]]]:
+        """Yield the parts of the runs that have values in a comparison, with these by column."""
+        classes = [error for each in comparison.errors.values() for error in each]
+        for part in self._parts:
+            if reason := next((part.unknown[error] for error in classes if error in part.unknown), ""):
+                notes.mark(f"{comparison.title}: not of {part.manifest.model}, {part.setting}: {reason}.")
+                continue
+            estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
+            if cells := {code: each for code, each in estimates.items() if each is not None}:
+                yield part, cells
 
     def _printed(
         self, comparison: Comparison, parts: Sequence[_Part]
@@ -238,6 +215,18 @@ def rows_beside(
     return [row for row in rows if row.model in shown]
 
 
+def _part_name(part: _Part, comparison: Comparison, notes: Notes) -> Iterator[str]:
+    """Yield model, setting and options of a part, the model with a mark if no printed figures are comparable."""
+    mark = ""
+    if mismatch := part.mismatch(comparison):
+        mark = notes.mark(f"{comparison.title}: no figures are printed of {mismatch}.")
+    elif part.differs:
+        mark = notes.mark(f"Not comparable with the printed rows: {part.differs}.")
+    yield f"{part.manifest.model.rpartition('/')[2]}{mark}"
+    yield part.setting
+    yield from (f"{option}={value}" for option, value in part.manifest.benchmark_options.items())
+
+
 def add_printed(
     table: Table,
     columns: Sequence[str],
@@ -251,17 +240,17 @@ def add_printed(
         return
     common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
     marks = " ".join(notes.mark(each) for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)])
-    table.add_row(stacked([f"printed {MARK}{marks}"]), *(stacked([""]) for _ in columns))
+    table.add_row(Cell((f"printed {MARK}{marks}",), "bold"))
     implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
     sizes = [implied.get(code) for code in columns]
     if any(sizes):
-        table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), style="dim")
+        table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), is_dim=True)
     for name, line in lines.items():
-        cells = (_printed_cell(line.get(code), common, notes) for code in columns)
-        table.add_row(stacked([f"  {each}" for each in name], value_style=""), *cells, style="dim")
+        cells = (_printed_text(line.get(code), common, notes) for code in columns)
+        table.add_row(Cell(tuple(f"  {each}" for each in name)), *cells, is_dim=True)
 
 
-def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:
+def _printed_text(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:
     if row is None:
         return DASH
     marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in row.doubts if doubt not in common)

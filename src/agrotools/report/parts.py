@@ -1,18 +1,32 @@
-"""Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
+"""Tables by family, task type and answer type (metrics, seconds), of event counts, and of lost points."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
+from functools import partial
+from typing import Any, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text, prompt_tokens_text
-from agrotools.report.layout import DASH, harmless, new_table, of_runs, on_scale, percent, run_names, stacked
+from agrotools.plugin import PartColumn
+from agrotools.report.layout import (
+    DASH,
+    Cell,
+    Column,
+    Part,
+    Table,
+    interval_text,
+    new_table,
+    of_runs,
+    on_scale,
+    paragraph,
+    percent,
+    short_names,
+    size,
+    value_cell,
+)
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
 
@@ -20,17 +34,14 @@ _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
 
 
-def part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, str, list[Any]]]:
-    """Yield label, style and a figure of each column, for families with their task types, answer types, and groups.
+def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield label and a figure of each column, for families with their task types, answer types, and groups.
 
-    The figure is None for parts that a column does not have.
+    The figure is None for parts that a column does not have; the labels of groups have no figures.
     """
 
-    def row(parts: "Sequence[Mapping[str, Any]]", name: str, label: str = "", style: str = ""):
-        return label or f"  {_words(name)}", style, [part.get(name) for part in parts]
-
-    def heading(label: str):
-        return label, "bold", [None for _ in figures]
+    def rows(parts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+        yield from ((f"  {_words(name)}", [part.get(name) for part in parts]) for name in names)
 
     families, task_types, answer_types = (
         [getattr(figure, name) for figure in figures] for name in ("by_family", "by_task_type", "by_answer_type")
@@ -38,18 +49,17 @@ def part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, 
     present = _ordered(FAMILY_OF_TASK_TYPE, task_types)
     for family in _ordered(FAMILIES, families):
         of_family = [task_type for task_type in present if FAMILY_OF_TASK_TYPE.get(task_type) == family]
-        label = FAMILIES.get(family, family)
         # The figures of a family with one task type would repeat those of the task type.
-        yield heading(label) if len(of_family) == 1 else row(families, family, label, "bold")
-        yield from (row(task_types, task_type) for task_type in of_family)
+        yield FAMILIES.get(family, family), [part.get(family) for part in families if len(of_family) != 1]
+        yield from rows(task_types, of_family)
         present = [task_type for task_type in present if task_type not in of_family]
-    yield from (row(task_types, task_type, _words(task_type)) for task_type in present)
-    yield heading("By answer type")
-    yield from (row(answer_types, answer_type) for answer_type in _ordered(ANSWER_TYPES, answer_types))
+    yield from ((label.strip(), of_task) for label, of_task in rows(task_types, present))
+    yield "By answer type", []
+    yield from rows(answer_types, _ordered(ANSWER_TYPES, answer_types))
     for group in _ordered((), [figure.by_group for figure in figures]):
-        yield heading(f"By {_WORDS.get(group) or _words(group)}")
+        yield f"By {_WORDS.get(group) or _words(group)}", []
         values = [figure.by_group.get(group, {}) for figure in figures]
-        yield from (row(values, value, f"  {value}") for value in _ordered((), values))
+        yield from ((f"  {value}", [part.get(value) for part in values]) for value in _ordered((), values))
 
 
 def _ordered(known: Iterable[str], parts: Sequence[Iterable[str]]) -> list[str]:
@@ -64,134 +74,108 @@ def _words(identifier: str) -> str:
     return identifier.replace("_", " ")
 
 
-def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list[Table]:
-    """Return tables of mean seconds per query.
+class _Measure(NamedTuple):
+    """Figure by part of a run: heading of its column, and title of its table of several runs, if it has one."""
 
-    One run has a table with a column for each mode. Several runs have tables for each mode with up to ``side_by_side``
-    runs as columns."""
-    if len(summaries) == 1:
-        columns = [(mode, part.seconds) for mode, part in summaries[0].modes.items() if part.seconds is not None]
-        return _part_tables("Seconds per query, mean", columns, _seconds_cell)
-    tables: list[Table] = []
-    for mode in MODES:
-        parts = [summary.modes.get(mode) for summary in summaries]
-        columns = [
-            (name, part.seconds)
-            for name, part in zip(_short_names(summaries), parts, strict=True)
-            if part and part.seconds
-        ]
-        tables += _part_tables(f"Seconds per query, {mode}, mean", columns, _seconds_cell, side_by_side)
-    return tables
-
-
-def _short_names(summaries: Sequence[Summary]) -> list[str]:
-    return [name.rpartition("/")[2] for name in run_names(summaries)]
+    column: Column
+    title: str
+    of: Callable[[Summary], Metric | SecondsByPart | None]
 
 
 def _part_tables(
-    title: str,
-    columns: Sequence[tuple[str, Metric | SecondsByPart]],
-    cell: Callable[[Any], Text],
-    side_by_side: int = 100,
+    title: str, measures: Iterable[_Measure], summaries: Sequence[Summary], cell: Callable[[Any], Cell]
 ) -> list[Table]:
-    """Return tables with the rows of :func:`part_rows`; ``columns`` are headings and figures."""
-    tables: list[Table] = []
-    for start in range(0, len(columns), side_by_side):
-        headings, figures = zip(*columns[start : start + side_by_side], strict=True)
-        table = new_table(title, headings, first=18, overflow="fold")
-        if cell is _seconds_cell:
-            table.add_row(stacked(["All"]), *(cell(figure.overall) for figure in figures))
-        for label, style, row in part_rows(figures):
-            table.add_row(stacked([label], value_style=style), *map(cell, row))
-        tables.append(table)
-    return tables
-
-
-def _seconds_cell(seconds: Seconds | None) -> Text:
-    if seconds is None:
-        return Text("")
-    return stacked([f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)], value_style="")
-
-
-RUNS_SIDE_BY_SIDE = 4
-"""Maximum number of runs in a table, so that a row fits 80 columns."""
-
-_OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
-    ("no-tool", "fas", "no tools\nFAS"),
-    ("end-to-end", "fas", "end to end\nFAS"),
-    ("step-by-step", "tool_acc", "by step\nToolAcc"),
-    ("step-by-step", "arg_acc", "by step\nArgAcc"),
-    ("step-by-step", "summ_acc", "by step\nSummAcc"),
-)
-_OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
-    ("no-tool", "fas", "No tools, FAS"),
-    ("end-to-end", "fas", "End to end, FAS"),
-    ("step-by-step", "arg_acc", "Step by step, ArgAcc"),
-)
-
-
-def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list[Table]:
-    """Return tables of metrics by family, task type and answer type.
-
-    One run has a table of several metrics. Several runs have tables for each main metric with up to ``side_by_side``
-    runs as columns."""
-    of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
+    """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
-        requested = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
-        columns = [(heading, _metric(summaries[0], mode, metric)) for mode, metric, heading in requested]
-        present = [(heading, metric) for heading, metric in columns if metric]
-        return _part_tables("By task type and answer type", present, _cell)
+        parts = [(title, [(each.column, each.of(summaries[0])) for each in measures])]
+    else:
+        names = [Column((name,), "run") for name in short_names(summaries)]
+        parts = [(each.title, [*zip(names, map(each.of, summaries), strict=True)]) for each in measures if each.title]
     tables: list[Table] = []
-    several = [*_OF_SEVERAL_RUNS, *((each.mode, each.metric, each.title) for each in of_plugins if each.title)]
-    for mode, metric, title in several:
-        of_runs = [_metric(summary, mode, metric) for summary in summaries]
-        columns = [(name, of_run) for name, of_run in zip(_short_names(summaries), of_runs, strict=True) if of_run]
-        tables += _part_tables(f"{title}, by task type and answer type", columns, _cell, side_by_side)
+    for heading, columns in parts:
+        known = [(column, figures) for column, figures in columns if figures]
+        figures = [each for _, each in known]
+        table = new_table(heading, [column for column, _ in known], first=18)
+        if all(isinstance(each, SecondsByPart) for each in figures):
+            table.add_row(Cell(("All",), "bold"), *(cell(each.overall) for each in figures))
+        for label, row in _part_rows(figures) if known else ():
+            table.add_row(Cell((label,), "" if label.startswith(" ") else "bold"), *map(cell, row))
+        tables += [table] * bool(known)
     return tables
 
 
-def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
+_PARTS = (
+    PartColumn("no-tool", "fas", "FAS", "No tools, FAS"),
+    PartColumn("end-to-end", "fas", "FAS", "End to end, FAS"),
+    PartColumn("step-by-step", "tool_acc", "ToolAcc"),
+    PartColumn("step-by-step", "arg_acc", "ArgAcc", "Step by step, ArgAcc"),
+    PartColumn("step-by-step", "summ_acc", "SummAcc"),
+)
+_BY_PART = "by task type and answer type"
+
+
+def part_tables(summaries: Sequence[Summary]) -> list[Table]:
+    """Return tables of metrics by family, task type and answer type: of one run, or of each main metric of several."""
+    of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
+    measures = [
+        _Measure(
+            Column((each.heading,), group=each.mode),
+            each.title and f"{each.title}, {_BY_PART}",
+            partial(_metric, mode=each.mode, metric=each.metric),
+        )
+        for each in [*_PARTS, *of_plugins]
+    ]
+    return _part_tables(f"B{_BY_PART[1:]}", measures, summaries, _part_cell)
+
+
+def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
     of_mode = summary.modes.get(mode)
     return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
 
 
-def _cell(estimate: Estimate | None) -> Text:
+def _part_cell(estimate: Estimate | None) -> Cell:
     if estimate is None:
-        return Text("")
-    cell = Text(percent(estimate.value), style="dim" if estimate.n < 5 else "")
-    if estimate.interval is not None:
-        cell.append(f"\n{percent(estimate.interval.lower)}–{percent(estimate.interval.upper)}", style="dim")
-    cell.append(f"\n{estimate.n} ({estimate.n_clusters})", style="dim")
-    return cell
+        return Cell(("",))
+    return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < 5 else "")
 
 
-def counts_table(summaries: Sequence[Summary]) -> list[RenderableType]:
+def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
+    """Return tables of mean seconds per query: of the modes of one run, or of each mode of several."""
+
+    def seconds(summary: Summary, *, mode: Mode) -> SecondsByPart | None:
+        return summary.modes[mode].seconds if mode in summary.modes else None
+
+    measures = [_Measure(Column((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m)) for m in MODES]
+    return _part_tables("Seconds per query, mean", measures, summaries, _seconds_cell)
+
+
+def _seconds_cell(seconds: Seconds | None) -> Cell:
+    return Cell((f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)) if seconds else ("",))
+
+
+def counts_table(summaries: Sequence[Summary]) -> Table:
     """Return run statistics by mode: records, share of ``no_form``, calls, errors, and the mean cost of a record."""
     title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
-    counts = ("records", "%\nno_form", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
+    counts = ("records", "%\nno_form", "not\nparsed", "tool\ncalls", "tool\nerrors")
     table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13)
-    lines: list[str] = []
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
+    for name, (of_run, summary) in zip(short_names(summaries), of_runs(summaries), strict=True):
         if len(summaries) > 1:
-            table.add_row(name.rpartition("/")[2])
+            table.add_row(name)
         for mode, part in summary.modes.items():
             table.add_row(f" {mode}", *_counts_cells(part))
-            of_run = f"{name}, " if len(summaries) > 1 else ""
-            lines += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
-    return [table, Text("\n".join(lines), style="dim")]
+            table.notes += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
+    return table
 
 
-def correlation_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
+def correlation_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
     lines: list[str] = []
     for of_run, summary in of_runs(summaries):
         texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
         if texts:
-            n = max(each.n for each in summary.correlations)
-            lines.append(
-                f"{of_run}Pearson's r with FAS end to end, over up to {count_text(n, 'sample')}: {', '.join(texts)}"
-            )
-    return [Text("\n".join(lines))] if lines else []
+            n = count_text(max(each.n for each in summary.correlations), "sample")
+            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n}: {', '.join(texts)}")
+    return lines
 
 
 def _correlation_text(correlation: Correlation) -> str:
@@ -259,12 +243,6 @@ def _short(amount: Amount | None) -> str:
     return f"{amount.per_record / 1000:.1f}k" if amount.per_record >= 1000 else f"{amount.per_record:.0f}"
 
 
-def judge_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
-    """Return :func:`judge_notes` for a terminal."""
-    lines = judge_notes(summaries)
-    return [Text("\n".join(lines))] if lines else []
-
-
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
     judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries) if summary.judging is not None)
@@ -278,8 +256,8 @@ def panel_lines(panel: Panel) -> Iterator[str]:
         unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""
         votes = f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
         label = METRICS[judge.metric].label
-        rubrics = f", {harmless(panel.rubrics)}" if panel.rubrics and has_rubrics(judge.metric) else ""
-        who = f"{label} by {harmless(judge.judge)} (prompt {', '.join(judge.prompts)}{rubrics})"
+        rubrics = f", {panel.rubrics}" if panel.rubrics and has_rubrics(judge.metric) else ""
+        who = f"{label} by {judge.judge} (prompt {', '.join(judge.prompts)}{rubrics})"
         yield f"{who}: {judge.graded} of {judge.answers} answers graded{mean}{unreadable}{votes}"
     for metric, agreement in panel.between_judges.items():
         yield f"{METRICS[metric].label}: the judges agree: {_agreement(agreement)}"
@@ -289,7 +267,7 @@ def panel_lines(panel: Panel) -> Iterator[str]:
         unread = f", {count_text(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
         against = f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
         answers = count_text(check.n, "answer")
-        yield f"{harmless(check.judge)} on {answers} with known grades: {exact}{lenience}{unread}{against}"
+        yield f"{check.judge} on {answers} with known grades: {exact}{lenience}{unread}{against}"
 
 
 def _agreement(agreement: Agreement) -> str:
@@ -298,3 +276,57 @@ def _agreement(agreement: Agreement) -> str:
     inside = agreement.interval
     interval = f" ({inside.lower:.2f} to {inside.upper:.2f})" if inside else ""
     return f"alpha {agreement.alpha:.2f}{interval}, {count_text(agreement.n_units, 'answer')}"
+
+
+# --- lost points ------------------------------------------------------------------------------------------------------
+
+_BAR_CELLS = 30
+
+
+def attribution_tables(attribution: Attribution) -> list[Part]:
+    """Return the table of the points that a run lost by part, a table by task, and notes."""
+    split = attribution.run
+    title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
+    parts = sorted(split.parts, key=lambda part: -split.parts[part])
+    table = new_table(title, ["points", "95 % interval", Column(kind="id"), Column(("meaning",), "words")])
+    meanings = {"score": "of the run", **{part: part_meaning(part) for part in parts}, "gap": "100 minus score"}
+    for part, points in {"score": split.score, **{part: split.parts[part] for part in parts}, "gap": split.gap}.items():
+        interval = interval_text(split.intervals.get(part), _one_digit) or DASH
+        bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
+        table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
+    notes = [
+        f"{each.points:.1f} points ({count_text(each.n_samples, 'sample')}) cannot be split between "
+        f"{', '.join(each.parts)}: {each.reason}"
+        for each in attribution.joint
+    ]
+    notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
+    tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
+    noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
+    return [table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
+
+
+_one_digit = "{:.1f}".format
+
+
+def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
+    """Return a row for each task, by lost points, with the parts that lost most of them."""
+    table = new_table("by task", ["samples", "lost", Column(("most of it",), "words")])
+    for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
+        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
+        text = ", ".join(
+            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
+        )
+        table.add_row(name, str(split.n), _one_digit(split.gap), text)
+    return table
+
+
+def _noise_table(noise: ToolNoise) -> Table:
+    """Return the predicted score of the reference calls by the error of each tool."""
+    title = (
+        f"score of the reference calls by the error of one tool: {noise.predicted:.1f} predicted from other clusters, "
+        f"{noise.recorded:.1f} with the recorded results"
+    )
+    table = new_table(title, ["calls", "no error", "half", "as it is", "double", "a perfect one wins"])
+    for name, curve in sorted(noise.tools.items(), key=lambda item: -item[1].gain):
+        table.add_row(name, str(curve.n_calls), *map(_one_digit, curve.scores.values()), f"{curve.gain:+.1f}")
+    return table

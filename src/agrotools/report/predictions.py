@@ -3,43 +3,36 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from agrotools.core.base import count_text
-from agrotools.report.layout import DASH, harmless, line, new_table, stacked
+from agrotools.report.layout import DASH, Cell, Column, Paragraph, Part, Table, interval_text, new_table, value_cell
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
+from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
 
 
-def compared_tables(compared: ScoredFile, name: str) -> Iterator[RenderableType]:
-    """Yield a table of metrics, reasons for missing ones, and a table of errors. ``name`` is the name of the file."""
+def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
+    """Return a table of metrics, and one of errors, with notes. ``name`` is the name of the file."""
     form = prediction_format(compared.format)
-    table = new_table(f"{harmless(name)}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}")
-    for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
-        words = heading in ("metric", "what is corrected")
-        table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
+    title = f"{name}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}"
+    table = new_table(title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")])
     for metric in metric_ids(compared):
         if _has_figure(compared, metric):
             table.add_row(*_row(compared, metric))
-    yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
-    yield line("")
     prefix = f"{form.family}.NAME"
     ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
-    if table.row_count:
-        yield line(f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}.")
-    yield from map(line, _missing(compared))
-    yield line(f"counted: {_counts(compared.corrected)}")
-    yield from map(line, _malformed(compared))
-    yield from _errors(compared)
+    table.notes += [f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."] * bool(table.rows)
+    table.notes += _missing(compared)
+    table.notes.append(f"counted: {_counts(compared.corrected)}")
+    table.notes += _malformed(compared)
+    parts: list[Part] = [table] if table.rows else [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
+    parts += [_error_table(compared.errors)] if compared.errors else []
     for heading, counts in (compared.extra or {}).items():
-        counts_text = ", ".join(
-            f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None
-        )
-        yield line(f"{heading}: {counts_text}")
+        known = (f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
+        parts.append(Paragraph(f"{heading}: {', '.join(known)}", ""))
+    return parts
 
 
 def metric_ids(compared: ScoredFile) -> list[str]:
@@ -65,38 +58,29 @@ def _ends(compared: ScoredFile) -> tuple[str, str]:
     return form.published_suffix, form.corrected_suffix
 
 
-def _row(compared: ScoredFile, metric: str) -> list[RenderableType]:
+def _row(compared: ScoredFile, metric: str) -> list[Cell | str]:
     published, corrected = compared.published, compared.corrected
     of_theirs, of_ours = _ends(compared)
     theirs = published.metrics.get(metric + of_theirs) if published else None
     mine = corrected.metrics.get(metric + of_ours)
     short = metric.split(".", 1)[1]
-    by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
-    differs = (
-        "nothing to count"
-        if mine and mine.value is None
-        else prediction_format(compared.format).differences.get(metric, "")
-    )
+    by = [f"by {corrected.embedder}"] if corrected.embedder and short in WITH_COSINES else []
+    differs = prediction_format(compared.format).differences.get(metric, "")
+    estimate = corrected.estimate(metric + of_ours)
+    interval = [interval_text(estimate.interval)] if estimate and estimate.interval else []
     return [
-        stacked([short, *by], value_style=""),
+        Cell((short, *by)),
         _score_text(theirs.value) if theirs else DASH,
         str(theirs.n) if theirs else "",
-        stacked([_score_text(mine.value) if mine else DASH, *_interval(corrected, metric + of_ours)]),
+        Cell((_score_text(mine.value), *interval), "bold", estimate) if mine else value_cell(None),
         str(mine.n) if mine else "",
-        differs,
+        "nothing to count" if mine and mine.value is None else differs,
     ]
 
 
 def _score_text(value: float | None) -> str:
     known = finite(value)
     return DASH if known is None else f"{known:.2f}"
-
-
-def _interval(scores: Scores, metric: str) -> list[str]:
-    estimate = scores.estimate(metric)
-    if estimate is None or estimate.interval is None:
-        return []
-    return [f"{100 * estimate.interval.lower:.1f}–{100 * estimate.interval.upper:.1f}"]
 
 
 def _missing(compared: ScoredFile) -> Iterator[str]:
@@ -128,30 +112,20 @@ def _counts(scores: Scores) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
 
 
-def _errors(compared: ScoredFile) -> Iterator[RenderableType]:
-    errors = compared.errors
-    if errors is None:
-        return
-    looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
+def _error_table(errors: Errors) -> Table:
+    rows = [row for row in errors.as_data() if row["not_looked_for"] is None]
     of_steps = f"{count_text(errors.steps, 'step')} of {count_text(errors.total, 'sample')}"
-    table = new_table(f"errors in {of_steps}")
-    for heading in ("error", "count", "in samples", "what it is"):
-        number = heading in ("count", "in samples")
-        table.add_column(heading, justify="right" if number else "left", no_wrap=heading != "what it is")
-    for row in looked:
+    table = new_table(f"errors in {of_steps}", ["count", "in samples", Column(("what it is",), "words")])
+    for row in rows:
         if row["count"]:
             table.add_row(*(str(row[name]) for name in ("error", "count", "samples", "meaning")))
-    if table.row_count:
-        yield table
-    else:
-        yield line(f"\nno errors in {of_steps}")
-    if none := [str(row["error"]) for row in looked if not row["count"]]:
-        yield line(f"checked, none found: {', '.join(none)}")
+    if none := [str(row["error"]) for row in rows if not row["count"]]:
+        table.notes.append(f"checked, none found: {', '.join(none)}")
     skipped: dict[str, list[str]] = {}
     for name, reason in errors.not_looked_for.items():
         skipped.setdefault(reason, []).append(name)
-    for reason, names in skipped.items():
-        yield line(f"not checked: {', '.join(names)}: {reason}")
+    table.notes += [f"not checked: {', '.join(names)}: {reason}" for reason, names in skipped.items()]
+    return table
 
 
 def as_data(compared: ScoredFile) -> dict[str, Any]:

@@ -1,16 +1,18 @@
 """List of the runs in a folder: progress, headline score and cost of each, for the terminal and the local page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import orjson
 from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError
-from agrotools.core.base import benchmark_title
+from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
+from agrotools.report.layout import Column, Table, new_table, percent
 from agrotools.report.screen import headline
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
@@ -95,3 +97,21 @@ def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
         return None, ""
     metric = (measure[0].of(summary) or {}).get(measure[1])
     return (metric.overall.value, METRICS[measure[1]].label) if metric else (None, "")
+
+
+def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
+    """Return a table of the runs in a folder: model, benchmark, score, progress and cost."""
+    words, figures = ("model", "benchmark", "score"), ("records", "USD", "last record")
+    headings = [*(Column((each,), "words") for each in words), *(Column((each,)) for each in figures)]
+    table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
+    table.columns[0] = Column(kind="id")  # the name of a run is copied into commands
+    for entry in entries:
+        if entry.problem:
+            table.add_row(entry.name, entry.problem)
+            continue
+        done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
+        score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"
+        usd = f"{entry.usd:.2f}" if entry.usd is not None else ""
+        changed = f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else ""
+        table.add_row(entry.name, entry.model, entry.benchmark, score, done, usd, changed)
+    return table

@@ -17,7 +17,6 @@ from agrotools.core.base import benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
-    console_for,
     detectable_points,
     harmless,
     on_scale,
@@ -30,6 +29,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import SHARD, caveat_lines, warning_lines
+from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
@@ -296,16 +296,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]
-    sentences: list[str] = []
-    if ceilings:
-        several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
-        values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
-        faulty = any(each.benchmark_options.get("faults") for each in shown.summaries)
-        n, most = ceilings[0][1].n, max(rung.estimate.n for rung in ladder if rung.estimate)
-        where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
-        where = where or f" on these {count_text(n, 'sample')}" * (not loses)
-        rest = f": the tools{', with these faults,' * faulty} lose the rest" * loses
-        sentences.append(f"A model that makes every reference call gets {', '.join(values)}{where}{rest}.")
+    sentences = [_ceiling_sentence(shown, ladder, ceilings, out_of)] if ceilings else []
     if floor and floor.estimate:
         sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
     models, ceiling = [rung for rung in ladder if rung.role == "model"], _values(ladder).get("ceiling")
@@ -317,20 +308,39 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         apart = f": only gaps over about {least} points are detectable" if least else ""
         n = max(each.n for each in estimates)
         sentences.append(f"{count_text(n, 'sample')} are too few to rank models{apart}.")
-    models_shown = {*(summary.model for summary in shown.summaries), *shown.references.scored}
-    privileged = [model.removeprefix("baseline:") for model in (PLANNER, CEILING) if model in models_shown]
-    knowing = [each.model.removeprefix("baseline:") for each in shown.summaries if each.privileged]
-    privileged += [model for model in knowing if model not in privileged]
+    return " ".join([*sentences, *_caveats(shown)])
+
+
+def _ceiling_sentence(
+    shown: Screen, ladder: Sequence[Rung], ceilings: Sequence[tuple[str, Estimate]], out_of: int
+) -> str:
+    """Return what a model gets that makes every reference call, by dose if there are several."""
+    several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
+    values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
+    faulty = any(each.benchmark_options.get("faults") for each in shown.summaries)
+    n, most = ceilings[0][1].n, max(rung.estimate.n for rung in ladder if rung.estimate)
+    where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
+    where = where or f" on these {count_text(n, 'sample')}" * (not loses)
+    rest = f": the tools{', with these faults,' * faulty} lose the rest" * loses
+    return f"A model that makes every reference call gets {', '.join(values)}{where}{rest}."
+
+
+def _caveats(shown: Screen) -> Iterator[str]:
+    """Yield sentences on policies that are given the reference, and on agents that were not isolated."""
+    models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
+    given = [model for model in (PLANNER, CEILING) if model in models]
+    given += [each.model for each in shown.summaries if each.privileged]
+    privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
     if privileged:
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
         one = "sees reference solutions: a yardstick, not a result"
         several = "see reference solutions: yardsticks, not results"
-        sentences.append(f"{names} {one if len(privileged) == 1 else several}.")
+        yield f"{names} {one if len(privileged) == 1 else several}."
     if CEILING in shown.references.recorded and all(each.model != CEILING for each in shown.summaries):
-        sentences.append(_RECORDED)
+        yield _RECORDED
     if any(summary.unsealed for summary in shown.summaries):
-        sentences.append(UNSEALED_NOTE)
-    return " ".join([*sentences, "Words: docs/glossary.md."])
+        yield UNSEALED_NOTE
+    yield "Words: docs/glossary.md."
 
 
 def _place(

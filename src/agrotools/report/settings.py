@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import RenderableType
-
 from agrotools.core import BENCHMARKS, Mode
 from agrotools.plugin import NO_COMPARISONS, BenchmarkPlugin, TextComparisons, plugin_of, plugins_of_metrics
-from agrotools.report.layout import Notes, of_runs
+from agrotools.report.layout import Notes, Part, of_runs
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Metric, Summary, score_record
@@ -113,7 +111,7 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.variants.get(metric, ())]
 
 
-def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
+def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
     """Return the further tables of benchmark plug-ins, after their tables of metrics."""
     makers = [plugin.reporting.tables for plugin in used_plugins(summaries)]
     return [table for make in makers if make is not None for table in make(summaries, notes)]
@@ -129,8 +127,8 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     return lines
 
 
-PaperTables = tuple[str, list[RenderableType]]
-"""Short title of a paper, and its tables filled with runs, for a terminal."""
+PaperTables = tuple[str, list[Part]]
+"""Short title of a paper, and its tables filled with runs."""
 
 
 def paper_tables(
@@ -154,6 +152,6 @@ def paper_tables(
             if manifest.benchmark == name:
                 scored = ((record, score_record(record, comparisons)) for record in iter_records(run))
                 paper.add_run(manifest, scored, summary)
-        if tables := paper.terminal():
+        if tables := paper.tables():
             shown.append((paper.name, tables))
     return shown

@@ -1,12 +1,9 @@
-"""Terminal tables of runs: a table for each setting with a row for each run, then tables by task and answer type.
+"""Tables of the scores of runs: a table for each setting with a row for each run, then tables by task and answer type.
 
-Values are in percent. The interval is printed below its value; exceptions are explained in notes.
+Values are in percent. The interval is below its value; exceptions are explained in notes.
 """
 
-from collections.abc import Sequence
-
-from rich.console import RenderableType
-from rich.text import Text
+from collections.abc import Iterator, Mapping, Sequence
 
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, count_text
@@ -14,33 +11,31 @@ from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_
 from agrotools.report.layout import (
     DASH,
     PRIVILEGED_NOTE,
+    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
+    Cell,
+    Column,
     Notes,
-    adjusted_line,
+    Paragraph,
+    Part,
+    Table,
+    adjusted_lines,
     detectable_points,
     difference_cell,
-    harmless,
-    line,
+    interval_text,
     name_cell,
     new_table,
     of_runs,
     on_scale,
     open_text_notes,
+    paragraph,
     percent,
     run_names,
     shortened,
     size,
-    stacked,
     value_cell,
 )
-from agrotools.report.parts import (
-    RUNS_SIDE_BY_SIDE,
-    correlation_lines,
-    counts_table,
-    judge_lines,
-    part_tables,
-    seconds_tables,
-)
+from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import (
     CALL_RATIO,
     OUTCOME,
@@ -54,91 +49,89 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, ModeSummary, Summary
+from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
 from agrotools.scoring.metrics import FAS, FAS_TEXT, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
 
-def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[RenderableType]:
+def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Part]:
     """Return title, a table of runs for each setting, and notes; with ``details`` also parts and counts."""
     notes = Notes()
-    parts: list[RenderableType] = [_title(summaries)]
+    parts: list[Part] = [*_title(summaries)]
     if not any(summary.modes for summary in summaries):
-        return [*parts, Text("No records to score yet.")]
-    if warned := warning_lines(summaries):
-        parts.append(Text("\n".join(warned), style="bold yellow"))
-    if remarks := scoring_lines(summaries):
-        parts.append(Text("\n".join(remarks), style="yellow"))
+        return [*parts, Paragraph("No records to score yet.", "")]
+    parts += paragraph(warning_lines(summaries), "bold yellow")
+    parts += paragraph(scoring_lines(summaries), "yellow")
     parts += main_tables(summaries, notes, most_pairs=None if details else MOST_PAIRS)
-    if lines := plugin_notes(summaries):
-        parts.append(Text("\n".join(lines)))
-    parts += judge_lines(summaries)
-    if details:
-        parts += part_tables(summaries)
-        parts += correlation_lines(summaries)
-        parts += across_runs_tables(summaries) if len(summaries) > 1 else ()
-        parts += counts_table(summaries)
-        parts += seconds_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)
-        parts += error_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)
-    lines = [*general_notes(summaries), *notes.numbered()]
-    parts.append(Text("\n" + "\n".join(lines), style="dim"))
-    return parts
+    parts += paragraph([*plugin_notes(summaries), *judge_notes(summaries)])
+    parts += [*detail_tables(summaries), *error_tables(summaries)] if details else []
+    return [*parts, *paragraph(["", *general_notes(summaries), *notes.numbered()], "dim")]
 
 
-def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[RenderableType]:
+def page_tables(summaries: Sequence[Summary]) -> dict[str, Sequence[Part | str]]:
+    """Return the tables for a page: ``main`` ones, those by ``parts``, and ``notes``. Errors are elsewhere on it."""
+    notes = Notes()
+    main, parts = main_tables(summaries, notes), detail_tables(summaries)
+    lines = [*judge_notes(summaries), *plugin_notes(summaries), *general_notes(summaries), *notes.numbered()]
+    return {"main": main, "parts": parts, "notes": lines}
+
+
+def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[Part]:
     """Return the tables of metrics, of gains from tools, of repeats and of differences between the runs."""
-    parts: list[RenderableType] = []
+    parts: list[Part] = []
     for setting in settings_for(summaries):
         if has_table(setting, summaries):
-            parts += setting_table(setting, summaries, notes)
+            parts.append(setting_table(setting, summaries, notes))
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts += gain_table(summaries, notes)
+        parts.append(gain_table(summaries, notes))
     parts += repeats_table(summaries)
-    return [*parts, *between_runs_table(summaries, most=most_pairs)] if len(summaries) > 1 else parts
+    return [*parts, *between_runs_table(summaries, most=most_pairs)]
 
 
-def repeats_table(summaries: Sequence[Summary]) -> list[RenderableType]:
-    """Return a table of agreement between epochs, and its legend; empty if no run has several."""
-    rows = [
-        (name, mode, part.repeats, part.metrics.get(FAS))
-        for name, summary in zip(run_names(summaries), summaries, strict=True)
-        for mode, part in summary.modes.items()
+def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
+    """Return tables by task and answer type, correlations, counts and seconds."""
+    return [
+        *part_tables(summaries),
+        *paragraph(correlation_lines(summaries)),
+        *across_runs_tables(summaries),
+        counts_table(summaries),
+        *seconds_tables(summaries),
     ]
-    table = new_table("Repeats, FAS", ("epochs", "pass^k", "pass@k", "flips", "re-run", "re-run and samples"), first=24)
-    for name, mode, repeats, metric in rows:
-        if repeats is not None and metric is not None:
-            k = repeats.epochs
-            both = (repeats.rerun, metric.overall.interval)
-            noise = (f"{percent(each.lower)}–{percent(each.upper)}" if each else DASH for each in both)
-            shares = (percent(each.value) for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips))
-            table.add_row(stacked([name, mode], value_style=""), str(k), *shares, *noise)
-    legend = (
+
+
+def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
+    """Return a table of agreement between epochs; empty if no run has several."""
+    headings = ("epochs", "pass^k", "pass@k", "flips", "re-run", "re-run and samples")
+    table = new_table("Repeats, FAS", headings, first=24)
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        for mode, part in summary.modes.items():
+            repeats, metric = part.repeats, part.metrics.get(FAS)
+            if repeats is not None and metric is not None:
+                k = repeats.epochs
+                noise = (interval_text(each) or DASH for each in (repeats.rerun, metric.overall.interval))
+                shares = (percent(each.value) for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips))
+                table.add_row(Cell((name, mode)), str(k), *shares, *noise)
+    table.notes.append(
         "pass^k, pass@k: all, any of k runs of a sample right, k the number of epochs (others: --json); flips: samples "
         "right in some epochs only; re-run: 95 % interval of the mean given these samples and one more that flips, "
         "beside that of the score."
     )
-    return [table, line(legend, "dim")] if table.row_count else []
+    return [table] if table.rows else []
 
 
-def _title(summaries: Sequence[Summary]) -> Text:
-    benchmarks = {(s.benchmark or "benchmark", s.benchmark_version, s.synthetic): s for s in summaries}
-    title = Text()
-    for at, (name, version, synthetic) in enumerate(benchmarks):
-        title.append("\n" if at else "")
-        title.append(harmless(benchmark_title(name, version)), style="bold")
-        if synthetic:
-            title.append("  synthetic", style="bold yellow")
-            title.append(": generated images, scores say nothing about real fields", style="yellow")
+def _title(summaries: Sequence[Summary]) -> Iterator[Paragraph]:
+    benchmarks = dict.fromkeys((s.benchmark or "benchmark", s.benchmark_version, s.synthetic) for s in summaries)
+    for name, version, synthetic in benchmarks:
+        yield Paragraph(f"{benchmark_title(name, version)}{f'  {SYNTHETIC_NOTE}' * synthetic}", "bold")
     if len(benchmarks) > 1:
-        title.append("\nThese runs use different benchmarks and are not comparable.", style="bold red")
-    return title
+        yield Paragraph("These runs use different benchmarks and are not comparable.", "bold red")
 
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return the warnings above the tables: missing records, and frequent terminations without an answer."""
-    return [f"{of_run}{harmless(line)}" for of_run, summary in of_runs(summaries) for line in summary.warnings]
+    return [f"{of_run}{line}" for of_run, summary in of_runs(summaries) for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
@@ -156,25 +149,31 @@ _QUICK = (
 )
 
 
-def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
-    """Return the table of a setting, with a row for each run and a column for each metric, and the lines below it."""
+def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> Table:
+    """Return the table of a setting, with a row for each run and a column for each metric."""
     metrics = shown_metrics(setting, summaries)
-    shared = {metric: _shared_size(metric, setting, summaries) for metric in metrics}
+    columns = {metric: metric_column(metric, setting, summaries) for metric in metrics}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
-    arrows = {metric: " ↓" if METRICS[metric].lower_is_better else "" for metric in metrics}
-    headings = [stacked([f"{METRICS[metric].label}{arrows[metric]}", shared[metric]]) for metric in metrics]
-    title = _headline_title(title, summaries)
-    table = new_table(title, headings)
-    table.min_width = len(title)  # a title that is wider than its table is wrapped
+    table = new_table(_headline_title(title, summaries), columns.values())
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
+        cells = [metric_cell(*each, setting, summary, notes) for each in columns.items()]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
         _detectable(setting, summaries),
     ]
-    return [table, *(Text(text, style="dim") for text in below if text)]
+    table.notes += filter(None, below)
+    return table
+
+
+def metric_column(metric: str, setting: Setting, summaries: Sequence[Summary], group: str = "") -> Column:
+    """Return the column of a metric, headed by its label and its size if that is the same in all runs."""
+    sizes = {
+        size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
+    }
+    heading = f"{METRICS[metric].label}{' ↓' * METRICS[metric].lower_is_better}"
+    return Column((heading, f"n {sizes.pop()}" if len(sizes) == 1 else ""), group=group)
 
 
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
@@ -204,7 +203,7 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
     """Return the part of a title that names the rubrics of the judges."""
     used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
-    return f", by {harmless(' and '.join(sorted(used)))}"
+    return f", by {' and '.join(sorted(used))}"
 
 
 def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
@@ -212,7 +211,7 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
     published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
     if not setting.marks_differences or published is None or not published.differs:
         return ""
-    return notes.mark(f"Not comparable with printed scores: {harmless('; '.join(published.differs))}.")
+    return notes.mark(f"Not comparable with printed scores: {'; '.join(published.differs)}.")
 
 
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
@@ -243,44 +242,65 @@ def _shown_variants(metric: str, setting: Setting, summary: Summary) -> list[tup
     ]
 
 
-def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> Text:
+def metric_cell(
+    metric: str,
+    column: Column,
+    setting: Setting,
+    summary: Summary,
+    notes: Notes,
+    *,
+    brief: bool = False,
+    mark: str = "",
+) -> Cell:
+    """Return the score of a run in the column of a metric; a dash with its reason if there is none.
+
+    ``brief`` leaves out variants of the metric; ``mark`` follows the value."""
     metrics = setting.of(summary)
     if metrics is None:
-        if setting.mode == "no-tool" and summary.privileged:
-            return notes.dash("not run: without tools there is no reference call to make")
-        return notes.dash("not run in this mode")
+        without = setting.mode == "no-tool" and summary.privileged
+        return notes.dash("not run: without tools there is no reference call to make" if without else _NOT_RUN)
     score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
         return _call_ratio_cell(of_mode, notes)
-    if score is None and of_mode.counts.formless:
-        words = metrics.get(FAS_TEXT)
-        of_words = f"; FAS text {percent(words.overall.value)}" if words else ""
-        return notes.dash(f"the agent submits no form: its own words alone are scored{of_words}")
     if score is None:
-        if metrics:
-            return notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
-        return notes.dash(_without_scores(setting, summary))
+        return notes.dash(_without_score(metric, metrics, setting, summary))
     out_of = METRICS[metric].out_of
-    shown = _shown_variants(metric, setting, summary)
+    shown = [] if brief else _shown_variants(metric, setting, summary)
     variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
     if not of_mode.headline:
-        bounds = (
-            f"{on_scale(score.bounds.lower, out_of)}..{on_scale(score.bounds.upper, out_of)}" if score.bounds else ""
-        )
-        return stacked([f"—{notes.mark(_no_headline(of_mode, bounds))}", bounds, *variants], value_style="dim")
-    below = [size(score.overall), *variants] if with_size else variants
-    return value_cell(score.overall, below=below, out_of=out_of)
+        ends = score.bounds
+        bounds = f"{on_scale(ends.lower, out_of)}..{on_scale(ends.upper, out_of)}" if ends else ""
+        return Cell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds, *variants), "dim")
+    sizes = size(score.overall) if not column.heading[1] else ""
+    cell = value_cell(score.overall, below=[sizes, *variants], out_of=out_of)
+    return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))
 
 
-def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Text:
+_NOT_RUN = "not run in this mode"
+
+
+def _without_score(metric: str, metrics: Mapping[str, Metric], setting: Setting, summary: Summary) -> str:
+    """Return the reason why a run has no value of a metric."""
+    if summary.modes[setting.mode].counts.formless:
+        words = metrics.get(FAS_TEXT)
+        of_words = f"; FAS text {percent(words.overall.value)}" if words else ""
+        return f"the agent submits no form: its own words alone are scored{of_words}"
+    return _no_slot(metric) if metrics else _without_scores(setting, summary)
+
+
+def _no_slot(metric: str) -> str:
+    return f"no scored sample has an answer of the kind {METRICS[metric].label} scores"
+
+
+def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Cell:
     """Return a cell with the ratio of calls made to calls needed, both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
     if not of_mode.headline:
         return notes.dash(_no_headline(of_mode))
-    return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed} calls", count_text(ratio.n, "sample")])
+    return Cell((f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed} calls", count_text(ratio.n, "sample")), "bold")
 
 
 def _without_scores(setting: Setting, summary: Summary) -> str:
@@ -304,14 +324,6 @@ def _no_headline(part: ModeSummary, bounds: str = "") -> str:
     return f"no score: {part.withheld} (--allow-invalid shows it anyway){below}"
 
 
-def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Return the size of a metric if it is the same in all runs; else empty, and each cell prints its own size."""
-    sizes = {
-        size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
-    }
-    return f"n {sizes.pop()}" if len(sizes) == 1 else ""
-
-
 def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Return a line with the detectable difference of each metric, the largest over the runs."""
     parts: list[str] = []
@@ -326,8 +338,8 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Detectable difference between two runs like these, unpaired (points): {', '.join(parts)}" if parts else ""
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
-    """Return the table of gains from tools, with a row for each run, and a remark on its p-values."""
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
+    """Return the table of gains from tools, with a row for each run."""
     title = "Gain from tools: end to end minus no tools, paired by sample, points"
     gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
     absent = _absent(summaries)
@@ -335,23 +347,22 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableTyp
     headings = [*(METRICS[metric].label for metric in metrics), "detectable"]
     table = new_table(_headline_title(title, summaries), headings)
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        gain = summary.no_tool_part.gain if summary.no_tool_part else {}
-        hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
-        if hidden or not gain:
-            note = "one of the modes has no score" if hidden else "needs both modes"
-            table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
-            continue
-        cells = [
-            difference_cell(gain[metric].overall)
-            if metric in gain
-            else notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
-            for metric in metrics
-        ]
-        least = detectable_points([gain["fas"].overall]) or DASH
-        table.add_row(name_cell(name, summary), *cells, stacked([least], value_style="dim"))
+        table.add_row(name_cell(name, summary), *_gain_cells(summary, metrics, notes))
     gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
-    remark = adjusted_line(gains)
-    return [table, Text(remark, style="dim")] if remark else [table]
+    table.notes += adjusted_lines(gains)
+    return table
+
+
+def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Iterator[Cell]:
+    gain = summary.no_tool_part.gain if summary.no_tool_part else {}
+    hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
+    if hidden or not gain:
+        note = "one of the modes has no score" if hidden else "needs both modes"
+        yield from (notes.dash(note) for _ in (*metrics, "detectable"))
+        return
+    for metric in metrics:
+        yield difference_cell(gain[metric].overall) if metric in gain else notes.dash(_no_slot(metric))
+    yield Cell((detectable_points([gain["fas"].overall]) or DASH,), "dim")
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
@@ -407,7 +418,7 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
         for metric, metric_score in part.metrics.items()
         if metric_score.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
-    reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
+    reasons = ", ".join(f"{shortened(reason, 120)} ({n})" for reason, n in part.invalid.reasons.items())
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
         f"{reasons}. Excluded from the averages; bounds with them wrong and correct: {', '.join(bounds) or 'unknown'}."

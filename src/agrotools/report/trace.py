@@ -32,14 +32,13 @@ from agrotools.report.layout import (
     RIGHT,
     WRONG,
     LabelledText,
-    block,
     fields_text,
     harmless,
-    indented,
     percent,
     shortened,
     value_text,
 )
+from agrotools.report.terminal import block, indented
 from agrotools.scoring import METRICS
 from agrotools.text.agreement import ArgumentAgreement
 from agrotools.tools import TOOLS, get_tool

@@ -26,7 +26,7 @@ from agrotools.models.endpoint import PricedModel, check_model_name, priced_mode
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
 from agrotools.plugin import benchmark_id, plugin_of
-from agrotools.runner.doses import given_doses
+from agrotools.runner.plan import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.runner.policies import (
     RUN_PROTOCOLS,
     ExternalAgentOptions,
@@ -38,7 +38,6 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import stage_progress
 from agrotools.runner.store import read_manifest
-from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 if TYPE_CHECKING:
@@ -247,7 +246,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     )
     for name in names:
         check_model_name(str(name))
-    doses = [given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
+    doses = [_given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
     conditions = [{"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)]
     if len(names) * len(conditions) > 1 and values.get("out") is not None:
         several, option = ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
@@ -266,6 +265,14 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         wrong = plain_message(first).replace("Input should", "should")
         wrong = wrong.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
         raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
+
+
+def _given_doses(option: str, given: Any) -> list[Any]:
+    """Return the doses of an option that may be repeated, a text for each run; UsageError if one is empty."""
+    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    if isinstance(given, list) and not all(str(each).strip() for each in several):
+        raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")
+    return several
 
 
 def tool_backends(options: Sequence[str]) -> dict[str, str]:
@@ -442,7 +449,7 @@ def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callab
     began = time.monotonic()
 
     def report(stage: str, done: int, total: int) -> None:
-        from agrotools.models.first_contact import check_endpoint
+        from agrotools.models.probe import check_endpoint
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()

@@ -36,7 +36,7 @@ from agrotools.core import AbstainSlot, Sample, SampleFile, ToolError, UsageErro
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
-from agrotools.runner.doses import Doses
+from agrotools.runner.faults import Doses
 from agrotools.tools.cache import Sweeper, limit_from_environment
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
 from agrotools.vision.rasters import RasterSource, open_raster, without_place_warning

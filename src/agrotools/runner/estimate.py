@@ -5,16 +5,14 @@ import io
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from agrotools.agents import ModelAgent
 from agrotools.agents.llm import LLMAgent, closing_message
 from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark
-from agrotools.core import BenchmarkError, Mode, Sample, SampleFile, SampleView, Step, ToolSpec, UsageError
+from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
 from agrotools.core.base import number_text
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
@@ -27,7 +25,7 @@ from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import Request, collect_requests
 
 if TYPE_CHECKING:
-    from agrotools.runner.evaluate import PreparedRun
+    from agrotools.runner.build import PreparedRun
 
 RENDERED = 20
 """Number of samples whose requests are actually built, over all modes."""
@@ -57,10 +55,6 @@ class Estimate:
     usd_low: float | None = None
     usd_high: float | None = None
     price: Price | None = None
-    prefix_tokens: int = 0
-    """Input tokens of system message and tools, if these are equal in all requests."""
-    usd_saved: float = 0.0
-    """Cost that is saved if the provider reads them from its prompt cache; 0 if it has no rate for these."""
 
     def __str__(self) -> str:
         low, high = self.output_tokens
@@ -68,12 +62,7 @@ class Estimate:
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
-        text = f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
-        if not self.usd_saved:
-            return text
-        cached = _range(*(_usd(usd - self.usd_saved) for usd in (self.usd_low, self.usd_high)))
-        share = f"{100 * self.prefix_tokens / self.input_tokens:.0f} % of the tokens in"
-        return f"{text}; {cached} USD if system message and tools, {share}, come from the prompt cache"
+        return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
 
 
 async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
@@ -85,33 +74,29 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
-    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = prefix_tokens = usd_saved = 0.0
-    with TemporaryDirectory() as folder:
-        for mode, at in positions.items():
-            agent = source.make(plan.samples[at[0]], mode, 0)
-            if not isinstance(agent, ModelAgent):
-                return None
-            # A single-shot prompt contains the tools, although none is executed.
-            view_of = partial(_sized_view, benchmark, "end-to-end" if source.single_shot else mode, Path(folder))
-            counted = [plan.samples[each] for each in _spread(at, COUNTED)]
-            turns = [expected_requests(each, agent.mode) + closing_messages(view_of(each), agent) for each in counted]
-            expected = len(at) * sum(turns) / len(turns)
-            rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
-            spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
-            per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
-            most = most_output_tokens(agent.settings)
-            typical = min(TYPICAL_OUTPUT_TOKENS, most)
-            requests += expected
-            input_tokens += expected * per_request
-            typical_tokens += expected * typical
-            most_tokens += expected * most
-            prefix = await _prefix_tokens([*map(view_of, rendered)], agent)
-            prefix_tokens += expected * prefix
-            if price:
-                usd_low += expected * price.usd(round(per_request), typical)
-                usd_high += expected * price.usd(round(per_request), most)
-                saved = price.usd(round(per_request), 0) - price.usd(round(per_request), 0, prefix)
-                usd_saved += (expected - 1) * saved  # the first request fills the cache
+    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
+    for mode, at in positions.items():
+        agent = source.make(plan.samples[at[0]], mode, 0)
+        if not isinstance(agent, ModelAgent):
+            return None
+        # A single-shot prompt contains the tools, although none is executed.
+        view_mode = "end-to-end" if source.single_shot else mode
+        samples = {each: plan.samples[each] for each in _spread(at, COUNTED)}
+        views = {each: benchmark.view(sample, view_mode) for each, sample in samples.items()}
+        turns = [expected_requests(each, agent.mode) + closing_messages(views[n], agent) for n, each in samples.items()]
+        expected = len(at) * sum(turns) / len(turns)
+        rendered = _spread([*samples], RENDERED // len(positions))
+        spread = [await _tokens_of(samples[each], views[each], agent, price) for each in rendered]
+        per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
+        most = most_output_tokens(agent.settings)
+        typical = min(TYPICAL_OUTPUT_TOKENS, most)
+        requests += expected
+        input_tokens += expected * per_request
+        typical_tokens += expected * typical
+        most_tokens += expected * most
+        if price:
+            usd_low += expected * price.usd(round(per_request), typical)
+            usd_high += expected * price.usd(round(per_request), most)
     return Estimate(
         model=source.name,
         requests=round(requests),
@@ -120,28 +105,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         usd_low=usd_low if price else None,
         usd_high=usd_high if price else None,
         price=price,
-        prefix_tokens=round(prefix_tokens),
-        usd_saved=usd_saved,
     )
-
-
-def _sized_view(benchmark: Benchmark, mode: Mode, folder: Path, sample: Sample) -> SampleView:
-    """Return the view of a sample with a blank picture of the same size for each file that is not made yet."""
-    view = benchmark.view(sample, mode)
-    if benchmark.make_files is None:
-        return view
-    return view.model_copy(update={"files": tuple(_blank_if_missing(file, folder) for file in view.files)})
-
-
-def _blank_if_missing(file: SampleFile, folder: Path) -> SampleFile:
-    from PIL import Image
-
-    if not file.width_px or not file.height_px or Path(file.path).exists():
-        return file
-    blank = folder / f"{file.width_px}x{file.height_px}.jpg"
-    if not blank.exists():
-        Image.new("RGB", (file.width_px, file.height_px)).save(blank)
-    return file.model_copy(update={"path": str(blank)})
 
 
 def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: float) -> str:
@@ -185,16 +149,6 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
     return turns + closing, turns * (first + last) / 2 + tokens
 
 
-async def _prefix_tokens(views: Sequence[SampleView], agent: ModelAgent) -> int:
-    """Return the tokens of tools and system message; 0 if they differ between samples."""
-    requests = [await agent.request_for(view, ()) for view in views]
-    prefixes = {
-        request_text("", [message for message in messages[:1] if message.role == "system"], tools, agent.settings)
-        for messages, tools in requests
-    }
-    return round(len(prefixes.pop()) / BYTES_PER_TOKEN) if len(prefixes) == 1 else 0
-
-
 def _history(sample: Sample) -> Sequence[Step]:
     if sample.reference is None:
         return ()
@@ -206,8 +160,19 @@ def _history(sample: Sample) -> Sequence[Step]:
 
 
 async def request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
-    """Return the input tokens of the request that an agent sends after ``history``."""
-    return request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
+    """Return the input tokens of the request that an agent sends after ``history``.
+
+    Pictures that are not made yet are counted by their size.
+    """
+    size = request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
+    return size + _share_later(view, agent) * (price.image_tokens if price else IMAGE_TOKENS)[0]
+
+
+def _share_later(view: SampleView, agent: ModelAgent) -> float:
+    if not getattr(agent, "images", False):
+        return 0.0
+    later = [(file.width_px, file.height_px) for file in view.files if not Path(file.path).exists()]
+    return sum(_share(width, height) for width, height in later if width and height)
 
 
 def request_size(
@@ -262,10 +227,13 @@ def _share_of_full_picture(url: str) -> float:
 
     try:
         with Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) as picture:
-            share = picture.width * picture.height / _FULL_PICTURE_PX
+            return _share(picture.width, picture.height)
     except (OSError, ValueError):
         return 1.0
-    return min(1.0, max(share, _SMALLEST_PICTURE))
+
+
+def _share(width_px: int, height_px: int) -> float:
+    return min(1.0, max(width_px * height_px / _FULL_PICTURE_PX, _SMALLEST_PICTURE))
 
 
 def _spread(positions: Sequence[int], most: int) -> list[int]:

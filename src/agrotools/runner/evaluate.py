@@ -2,9 +2,8 @@
 
 import asyncio
 import itertools
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -12,40 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
-from agrotools.benchmarks import Benchmark, Loading, load_benchmark
-from agrotools.benchmarks.loading import load_as
-from agrotools.benchmarks.validate import check_for_run
-from agrotools.core import BENCHMARKS, BudgetReached, Mode, Record, UsageError
+from agrotools.benchmarks import Benchmark
+from agrotools.core import BudgetReached, Record
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.config import EvalConfig, RunSettings, contacting_progress, resolve_settings, tool_model
+from agrotools.runner.build import PreparedRun, benchmark_notes, load_for_run, part_text, prepare_run
+from agrotools.runner.config import EvalConfig, RunSettings
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
-from agrotools.runner.manifest import Manifest
-from agrotools.runner.plan import Plan, remaining, work_items
-from agrotools.runner.policies import (
-    Accounted,
-    AgentFunction,
-    AgentOptions,
-    PolicySource,
-    accounted,
-    is_agent,
-    policy_source,
-    replayed_run,
-    run_protocol,
-)
+from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.policies import Accounted, AgentFunction, PolicySource, accounted, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
-from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import RECORDED, with_offered_tools
-from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import check_backends, executor_class
+from agrotools.tools.execution import executor_class
 
 if TYPE_CHECKING:
-    from agrotools.models.first_contact import FirstContact
     from agrotools.models.local_server import LocalServers
+    from agrotools.models.probe import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
@@ -58,21 +42,6 @@ _MOST_SAMPLES, _MOST_NAMED = 256, 3
 """Maximum samples in flight, and invalid samples that are reported during the run; the records contain all."""
 _LOOKED_AT = 32
 """Number of samples searched for one with files, to determine whether a run shows images."""
-
-
-class PreparedRun(NamedTuple):
-    """Everything that follows from a configuration before its run folder is opened."""
-
-    config: EvalConfig
-    settings: RunSettings
-    benchmark: Benchmark
-    source: PolicySource
-    vision_model: PricedModel | None
-    plan: Plan
-    manifest: Manifest
-    folder: Path
-    servers: "LocalServers | None" = None
-    """Servers that run during the evaluation."""
 
 
 class Evaluation(NamedTuple):
@@ -161,115 +130,12 @@ def evaluate(
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    if not source.base_url:
+        return []
     from agrotools.models.probe import attach_report
 
     native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
-    return attach_report(source.base_url or "", source.name, folder, images=settings.images, native_tools=native)
-
-
-def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
-    """Load the benchmark that ``config`` names.
-
-    The endpoints of ``checked`` are checked as in :func:`~agrotools.runner.config.contacting_progress`.
-
-    Raises:
-        UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
-        NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
-    """
-    report = contacting_progress(checked, progress)
-    loading = Loading(config.data_root, config.options, report, config.quick, files_later=True)
-    benchmark = load_as(config.benchmark, loading)
-    if config.benchmark not in BENCHMARKS:
-        check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
-    return benchmark
-
-
-def prepare_run(
-    config: EvalConfig, benchmark: Benchmark, model: Model | Policy | AgentFunction | None = None
-) -> PreparedRun:
-    """Return the plan, the manifest and the policy of the run that ``config`` describes, without starting it.
-
-    Raises:
-        UsageError: the configuration does not fit the benchmark, the model or the endpoint.
-    """
-    if config.quick and not benchmark.header.quick:
-        raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
-    if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
-        config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
-    known_samples = benchmark.samples  # before some are left out, so that a baseline knows the same ones at every dose
-    if config.degrade:
-        benchmark = _degraded(benchmark, config)
-    if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
-        raise UsageError("--faults needs tools that run", hint="--mode end-to-end, and a model instead of a replay")
-    settings = resolve_settings(config, benchmark)
-    if config.degrade and settings.recorded and "end-to-end" in settings.modes:
-        raise UsageError(
-            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
-            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
-        )
-    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
-    endpoint = config.endpoint
-    source = policy_source(
-        endpoint,
-        known_samples,
-        agents=AgentOptions(
-            protocol=settings.protocol,
-            settings=config.settings,
-            images=settings.images,
-            max_steps=settings.max_steps,
-            benchmark=benchmark,
-            specs=partial(tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared),
-            agent=config.agent,
-        ),
-        seed=config.seed or 0,
-        model=model,
-    )
-    vision_model = tool_model(settings.backends, config.vlm_endpoint)
-    check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    executor_class(config.executor)  # an executor that is not installed ends the run before it has a folder
-    is_free = not (source.base_url or source.meter)
-    if is_free and (config.price is not None or (config.budget and vision_model is None)):
-        raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
-    modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
-    if not modes:
-        of_protocol = f"in the protocol {settings.protocol} " if source.model is not None else ""
-        raise UsageError(
-            f"{source.name} cannot be run in mode {config.mode}",
-            hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
-        )
-    only = benchmark.header.quick if config.quick else ()
-    plan = work_items(
-        benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
-    )
-    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.servers)
-    if config.shard:
-        from agrotools.runner.shards import shard_run
-
-        plan, manifest = shard_run(plan, manifest, config.shard)
-    folder = config.out or default_folder(manifest)
-    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.servers)
-
-
-def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
-    """Return the degraded benchmark; UsageError if the run needs what was recorded on the original files."""
-    from agrotools.runner.degradation import Degradation, degrade_benchmark
-
-    if config.modes == ("step-by-step",):
-        raise UsageError(
-            "--degrade: step-by-step shows observations that were recorded on the original files",
-            hint="run --mode end-to-end or no-tool",
-        )
-    if replayed_run(config.model):
-        raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
-    if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
-        show = stage_progress(sys.stderr)
-        benchmark = load_benchmark(config.benchmark, config.data_root, show, config.options, quick=config.quick)
-    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
-
-
-def part_text(config: EvalConfig) -> str:
-    """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
-    return f"{', quick part' if config.quick else ''}{f', shard {config.shard}' if config.shard else ''}"
+    return attach_report(source.base_url, source.name, folder, images=settings.images, native_tools=native)
 
 
 def _composition(plan: Plan) -> str:
@@ -280,12 +146,6 @@ def _composition(plan: Plan) -> str:
     modes = f" in {n_modes} modes" if n_modes > 1 else ""
     epochs = f" in {n_epochs} epochs" if n_epochs > 1 else ""
     return f"{count_text(len(plan.sample_ids()), 'sample')}{modes}{epochs}"
-
-
-def benchmark_notes(benchmark: Benchmark) -> list[str]:
-    """Return notes of the loader on the benchmark's files, printed when a run starts."""
-    notes = benchmark.header.metadata.get("notes")
-    return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
 async def _execute(

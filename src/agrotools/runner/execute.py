@@ -38,10 +38,9 @@ from agrotools.core.files import was_changed
 from agrotools.core.interrupts import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
-from agrotools.runner.plan import WorkItem
+from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
-from agrotools.runner.recorded_tools import RecordedTools
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace

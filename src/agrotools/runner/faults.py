@@ -1,4 +1,5 @@
-"""Faults in tool calls of a run, by a seeded plan, to measure whether a model recovers from them (``--faults``).
+"""Doses of disturbances, and faults in tool calls of a run, by a seeded plan, to measure whether a model recovers from
+them (``--faults``).
 
 A fault hits a call with the given chance. Repeating a call that was hit returns the real result, so that every fault
 can be recovered from. The plan depends on the seed, the sample, the epoch and the number of the call alone: models
@@ -15,11 +16,11 @@ from itertools import accumulate
 from random import Random
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from agrotools.core import ErrorInfo, Observation, Sample, ToolCall, ToolOutcome
+from agrotools.core import ErrorInfo, FrozenModel, Observation, Sample, ToolCall, ToolOutcome, UsageError, plain_message
+from agrotools.core.base import suggestion
 from agrotools.core.record import Fault, FaultKind, iter_refs
-from agrotools.runner.doses import Doses
 
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 Chance = Annotated[float, Field(ge=0, le=1)]
@@ -35,6 +36,57 @@ _LOUD: Mapping[FaultKind, Observation] = {
     "empty": Observation(result={}),
 }
 """Observations of faults that show; the tool does not run."""
+
+
+UNDISTURBED = "none"
+"""Name of a run without any dose, beside others."""
+
+
+class Doses(FrozenModel):
+    """Doses by name; the defaults of the fields disturb nothing."""
+
+    OPTION: ClassVar[str]
+    EXAMPLE: ClassVar[str]
+
+    @property
+    def doses(self) -> dict[str, float]:
+        """Doses that disturb something, by name."""
+        given = ((name, getattr(self, name), info.default) for name, info in type(self).model_fields.items())
+        return {name: value for name, value, default in given if value != default}
+
+    def __str__(self) -> str:
+        return doses_text(self.doses)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse ``NAME=DOSE,...``, such as ``gsd=2,blur=1.5``; empty or ``none`` for no dose.
+
+        Raises:
+            UsageError: unknown or repeated name, or a dose that is no number or out of range.
+        """
+        values: dict[str, str] = {}
+        for part in text.split(",") if text.strip() not in ("", UNDISTURBED) else ():
+            name, _, value = (piece.strip() for piece in part.partition("="))
+            if name not in cls.model_fields:
+                raise UsageError(f"{cls.OPTION}: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
+            if name in values:
+                raise UsageError(f"{cls.OPTION}: {name} is given twice", hint=f"repeat {cls.OPTION} for several runs")
+            if "_" in value:
+                raise UsageError(f"{cls.OPTION} {name}={value}: should be a valid number", hint=f"e.g. {cls.EXAMPLE}")
+            values[name] = value
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            where = f" {name}={values[name]}" if name else ""
+            wrong = plain_message(first).removeprefix("Input ")
+            raise UsageError(f"{cls.OPTION}{where}: {wrong}", hint=f"e.g. {cls.EXAMPLE}") from error
+
+
+def doses_text(doses: dict[str, float]) -> str:
+    """Return doses as options give them; empty if there are none."""
+    return ",".join(f"{name}={value:g}" for name, value in doses.items())
 
 
 class Faults(Doses):

@@ -5,19 +5,21 @@ Of the files that a run created, a judge sees the contents of texts and images, 
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from agrotools.agents.images import Preview, make_preview
 from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import Progress, no_progress, words_of
 from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
-from agrotools.models.response_cache import KEPT
-from agrotools.runner.auxiliary_model import ask_each, open_models
+from agrotools.models.metered import Budget, MeteredModel, SpendLedger
+from agrotools.models.response_cache import KEPT, CachedModel, ResponseCache, response_cache_path
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -27,7 +29,9 @@ from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, has_rubr
 from agrotools.scoring.metrics import FAS_READ
 
 SPEND_FILE = "judges-spend.jsonl"
-CACHE = "judging"
+_CACHE = "judging"
+_AT_ONCE = 32
+_SILENT_BEFORE_GIVING_UP = 3
 _LONGEST_TEXT = 12_000
 """Maximum characters of a file shown to a judge; the rest is cut off, with a note."""
 _LONGEST_TOGETHER = 60_000
@@ -157,11 +161,11 @@ async def _ask(
         nonlocal stopping
         stopping = True
 
-    with open_models(helper, ledger, CACHE) as repeat, interrupts(interrupted):
+    with _open_models(helper, ledger) as model_of, interrupts(interrupted):
         models: dict[int, Model] = {}
 
         async def one(each: PendingQuestion) -> None:
-            model = models.setdefault(each.vote, repeat(each.vote))
+            model = models.setdefault(each.vote, model_of(each.vote))
             question = each.question
             settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
             completion, unseen = await _reply(model, question, ledger.parent, settings)
@@ -187,13 +191,73 @@ async def _ask(
             progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
-            state = await ask_each(pending, one, helper.model, stopped=lambda: stopping)
+            result.error = await _ask_each(pending, one, helper.model, lambda: stopping)
         finally:
             await helper.model.close()
     result.missing = len(pending) - result.replies
-    result.error = state.error
     if stopping:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _open_models(helper: PricedModel, ledger: Path) -> Generator[Callable[[int], Model]]:
+    """Yield a function from the number of the vote to the model of ``helper``, paid from its budget; spending is
+    written to ``ledger``, and replies are cached per vote, so that an interrupted command never pays twice."""
+    with ExitStack() as stack:
+        model = helper.model
+        if helper.price is not None and not helper.price.is_free:
+            budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
+            model = MeteredModel(model, helper.price, budget)
+        # A script costs nothing, and its content may change under the same name, so it is not cached.
+        if helper.base_url:
+            replies = stack.enter_context(ResponseCache(response_cache_path(_CACHE)))
+            yield lambda vote: CachedModel(model, replies, vote)
+        else:
+            yield lambda _vote: model
+
+
+async def _ask_each(
+    pending: Sequence[PendingQuestion],
+    ask: Callable[[PendingQuestion], Awaitable[object]],
+    model: Model,
+    stopped: Callable[[], bool],
+) -> AgrotoolsError | None:
+    """Await ``ask`` for each question, many concurrently; return why some have no reply, or None.
+
+    No further question is asked if the model is unreachable (several in a row without a reply, and no other replies
+    meanwhile), the budget is spent, the model is configured wrongly, or ``stopped`` returns True.
+    """
+    queue, silent, gone = iter(pending), 0, False
+    reason: AgrotoolsError | None = None
+
+    async def work() -> None:
+        nonlocal silent, gone, reason
+        while not gone and not stopped() and (item := next(queue, None)) is not None:
+            replies = model.stats.replies + model.stats.cached
+            try:
+                await ask(item)
+                silent = 0
+            except InfrastructureError as error:
+                reason = error
+                silent = 0 if model.stats.replies + model.stats.cached > replies else silent + 1
+                gone = gone or silent >= _SILENT_BEFORE_GIVING_UP
+            except RunStoreError:
+                raise  # A full disk is not the model's fault.
+            except AgrotoolsError as error:
+                reason, gone = reason if gone else error, True
+            except Exception as error:
+                # An internal error on one item must not cost the others.
+                at = traceback.extract_tb(error.__traceback__)[-1]
+                fault = f"internal error, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
+                reason = reason or InfrastructureError(fault, hint="please report it")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(work())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return reason
 
 
 async def _reply(

@@ -1,15 +1,39 @@
-"""Plan of a run: the samples, modes and epochs that it runs, and what is left of them."""
+"""Plan of a run: the samples, modes and epochs that it runs, what is left of them, and the tools that they offer.
 
-import hashlib
+``--tools`` measures what long lists of tools cost. ``needed`` offers the tools of the reference calls, which is
+*privileged* information: the list hints at the solution. ``+N`` adds N of the sample's other tools. They depend only on
+the sample's id, so that every model is offered the same ones, and those of ``+2`` are among those of ``+4``.
+"""
+
+import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from hashlib import sha256
 from itertools import compress
 from typing import NamedTuple
 
-from agrotools.core import MODES, Mode, Sample
-from agrotools.formats.benchmark import Facts, facts_of
+from agrotools.agents.llm import PROTOCOLS
+from agrotools.benchmarks import Benchmark
+from agrotools.core import (
+    MODES,
+    ErrorInfo,
+    Mode,
+    Observation,
+    Protocol,
+    ReferenceStep,
+    Sample,
+    ToolCall,
+    ToolOutcome,
+    UsageError,
+)
+from agrotools.core.base import suggestion
+from agrotools.core.files import sha256_of_file
+from agrotools.core.record import literal_value
+from agrotools.formats.benchmark import Facts, LazySamples, facts_of
 from agrotools.runner.records import Key, RecordIndex
+from agrotools.tools import get_tool
 
 
 class WorkItem(NamedTuple):
@@ -120,7 +144,7 @@ def _limited(facts: Facts, positions: Sequence[int], limit: int | None) -> Seque
 
     def of_pair(at: int) -> str:
         name = facts.ids[at]
-        return hashlib.sha256(min(name, facts.twins.get(name, name)).encode()).hexdigest()
+        return sha256(min(name, facts.twins.get(name, name)).encode()).hexdigest()
 
     ordered = sorted(positions, key=of_pair)
     if 0 < limit < len(ordered) and of_pair(ordered[limit - 1]) == of_pair(ordered[limit]):
@@ -143,3 +167,132 @@ def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: Abst
     fresh = [where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts]
     again = [where(part, failed.__contains__) for part in plan.parts] if failed else []
     return Plan(plan.samples, [*fresh, *again])
+
+
+RECORDED = "recorded"
+"""Back-end of a tool that is not executed: its calls return the recorded observations of the reference."""
+EVERY_TOOL = "*"
+"""Name that stands for all tools of a benchmark in a table of back-ends."""
+ALL_TOOLS, NEEDED_TOOLS = "all", "needed"
+_SELECTION = re.compile(rf"{ALL_TOOLS}|{NEEDED_TOOLS}|\+(?:0|[1-9]\d{{0,3}})")
+
+
+def checked_selection(selection: str) -> str:
+    """Return ``selection`` if it is ``all``, ``needed`` or ``+N``; ValueError if it is something else."""
+    if not _SELECTION.fullmatch(selection):
+        raise ValueError(f"should be {ALL_TOOLS}, {NEEDED_TOOLS} or +N, e.g. +4")
+    return NEEDED_TOOLS if selection == "+0" else selection
+
+
+def offered_tools(sample: Sample, selection: str) -> tuple[str, ...]:
+    """Return the tools of ``sample`` that a run with this selection offers, in the order of its toolset."""
+    if selection == ALL_TOOLS or sample.reference is None:
+        return sample.toolset
+    needed = set(sample.reference.tools)
+    others = [tool for tool in sample.toolset if tool not in needed]
+    name = min(sample.id, sample.twin or sample.id)  # the same for twins, so that the list does not tell them apart
+    others.sort(key=lambda tool: sha256(f"{name}/{tool}".encode()).digest())
+    n_others = 0 if selection == NEEDED_TOOLS else int(selection)
+    offered = needed.union(others[:n_others])
+    return tuple(tool for tool in sample.toolset if tool in offered)
+
+
+def with_offered_tools(benchmark: Benchmark, selection: str, protocol: Protocol) -> Benchmark:
+    """Return ``benchmark`` with the selected tools in each of its samples.
+
+    Raises:
+        UsageError: not all samples have reference calls, or the protocol is a published one.
+    """
+    if selection == ALL_TOOLS:
+        return benchmark
+    if protocol not in PROTOCOLS:
+        raise UsageError(
+            f"--tools {selection} would change the published protocol {protocol}",
+            hint=f"add --protocol {next(iter(PROTOCOLS))}, whose scores are not compared with published ones",
+        )
+    samples: Sequence[Sample] = benchmark.samples
+    facts = facts_of(samples)
+    without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
+    if without:
+        raise UsageError(
+            f"--tools {selection} needs reference calls, and not all samples of {benchmark.name} have any, "
+            f"e.g. {without}",
+            hint="run it without --tools, or choose another benchmark",
+        )
+
+    def offered(at: int) -> Sample:
+        sample = samples[at]
+        return sample.model_copy(update={"toolset": offered_tools(sample, selection)})
+
+    return replace(benchmark, samples=LazySamples(facts, offered))
+
+
+def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
+    """Return ``backends`` with the entry for all tools expanded to each tool of ``toolset`` without an entry.
+
+    Raises:
+        UsageError: a tool outside ``toolset`` has the back-end ``recorded``.
+    """
+    by_tool = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
+    for tool, backend in by_tool.items():
+        if backend == RECORDED and tool not in toolset:
+            fault = f"the benchmark has no tool {tool!r} whose calls could be recorded"
+            raise UsageError(fault, hint=suggestion(tool, toolset))
+    if EVERY_TOOL in backends:
+        return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **by_tool}
+    return by_tool
+
+
+def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, str]:
+    """Return the SHA-256 of the data files on this machine for each tool that is executed; empty if it has none."""
+    hashes: dict[str, str] = {}
+    for name in tools:
+        if (backend := backends.get(name)) != RECORDED:
+            files = sorted(path for path in get_tool(name).files_for(backend) if path.is_file())
+            content = b"".join(path.name.encode() + b"\0" + sha256_of_file(path).encode() for path in files)
+            hashes[name] = sha256(content).hexdigest() if files else ""
+    return hashes
+
+
+class RecordedTools:
+    """Tool that answers the calls of one sample with the recorded observations of matching reference calls.
+
+    It lets a benchmark run end to end if its tools cannot, e.g. without weights, keys or a network. A call without a
+    match gets an error, and no tool is executed. If the reference repeats a call, its observations are returned in
+    order.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+        self._returned: set[int] = set()
+
+    def run(self, call: ToolCall) -> ToolOutcome:
+        """Return the observation of the reference call that ``call`` agrees with, or an error if there is none."""
+        steps = self._sample.reference.steps if self._sample.reference else ()
+        left = [place for place in range(len(steps)) if place not in self._returned]
+        places = (*left, *sorted(self._returned, reverse=True))
+        place = next((place for place in places if self._matches(call, steps[place])), None)
+        if place is None:
+            return _failed(
+                f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
+                f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
+            )
+        self._returned.add(place)
+        observation = steps[place].observation
+        if observation is None or observation.empty:
+            return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
+        # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
+        return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
+
+    def _matches(self, call: ToolCall, step: ReferenceStep) -> bool:
+        if call.tool != step.tool:
+            return False
+        if repr(call.arguments) == repr({name: literal_value(value) for name, value in step.arguments.items()}):
+            return True  # the usual case, without loading the comparison of arguments
+        from agrotools.scoring.steps import agrees
+
+        return agrees(self._sample, call, step)
+
+
+def _failed(message: str, hint: str) -> ToolOutcome:
+    return ToolOutcome(Observation(error=ErrorInfo(kind="backend_unavailable", message=message, hint=hint)), 0.0)

@@ -18,7 +18,7 @@ from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
-from agrotools.models.ledger import SPEND_FILE, SpendLedger
+from agrotools.models.metered import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agrotools.agents.external import AgentPolicy, Solve
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
-    from agrotools.models.first_contact import FirstContact
+    from agrotools.models.probe import FirstContact
     from agrotools.models.response_cache import ResponseCache
 
 
@@ -191,7 +191,7 @@ def policy_source(
         from agrotools.agents.external import solve_with
 
         meter, usd = _meter(endpoint, agents), endpoint.budget_usd
-        make = partial(_agent_policy, solve_with(model), agents, meter)
+        make = partial(_agent_policy, solve_with(model), agents, meter, agents.agent.wire.timeout_s)
         return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
     if model is not None and not isinstance(model, Model):
         return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
@@ -234,11 +234,17 @@ def names_endpoint(name: str) -> bool:
 
 
 def _agent_policy(
-    solve: "Solve", agents: AgentOptions, meter: "UsageMeter", _sample: Sample, _mode: Mode, _epoch: int
+    solve: "Solve",
+    agents: AgentOptions,
+    meter: "UsageMeter",
+    timeout_s: float | None,
+    _sample: Sample,
+    _mode: Mode,
+    _epoch: int,
 ) -> "AgentPolicy":
     from agrotools.agents.external import AgentPolicy
 
-    return AgentPolicy(solve, agents.specs, agents.max_steps, meter, agents.agent.wire.timeout_s)
+    return AgentPolicy(solve, agents.specs, agents.max_steps, meter, timeout_s)
 
 
 def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
@@ -252,41 +258,32 @@ def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
 
 
 def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
-    """Return the policy source of an agent: a Python function in processes of its own, or a server."""
-    from agrotools.agents.external import AgentServer, HttpAgentPolicy
-    from agrotools.agents.process_agents import PythonAgent, PythonAgents
+    """Return the policy source of an agent: a server, a program that speaks MCP, or a Python function."""
+    from agrotools.agents.external import AgentServer
+    from agrotools.agents.process_agents import CommandAgents, Isolation, PythonAgents
     from agrotools.sandbox.agents import agent_variables, is_available
 
-    options = agents.agent
-    if name.startswith(_HTTP):
+    options, is_server = agents.agent, name.startswith(_HTTP)
+    sealed = None if is_server else is_available()
+    if is_server:
         token = agent_variables([options.token_env])[options.token_env] if options.token_env else None
-        server = AgentServer(name, options.wire, token)
-        return PolicySource(
-            name,
-            False,
-            MODES,
-            lambda _sample, _mode, _epoch: HttpAgentPolicy(server, agents.specs, agents.max_steps, meter),
-            close=server.close,
-            meter=meter,
-        )
-    sealed = is_available()
-    agent_variables(options.variables)
-    answers = answer_places(agents.benchmark)
-    if name.startswith(_MCP):
-        from agrotools.agents.command_agents import CommandAgents
-
-        programs = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths, answers)
-        code_hash = programs.code_hash
+        programs = AgentServer(name, options.wire, token)
     else:
-        function = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
-        programs = PythonAgents(function, sealed, options.variables, meter.endpoint, answers)
-        code_hash = function.code_hash
+        agent_variables(options.variables)
+        places = answer_places(agents.benchmark)
+        isolation = Isolation(bool(sealed), options.variables, options.paths, places)
+        if name.startswith(_MCP):
+            programs = CommandAgents(name.removeprefix(_MCP), isolation)
+        else:
+            programs = PythonAgents(name.removeprefix(_PYTHON), isolation, meter.endpoint)
+    # The time limit of a server is that of its requests, whose faults are not the agent's.
+    timeout_s = None if is_server else options.wire.timeout_s
     return PolicySource(
         name,
         False,
         _AGENT_MODES,
-        partial(_agent_policy, programs.solve, agents, meter),
-        model_hash=code_hash,
+        partial(_agent_policy, programs.solve, agents, meter, timeout_s),
+        model_hash=programs.code_hash,
         sealed=sealed,
         close=programs.close,
         meter=meter,
@@ -404,8 +401,8 @@ def accounted(
     if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
-    from agrotools.models.first_contact import FirstContact
     from agrotools.models.metered import Budget, MeteredModel
+    from agrotools.models.probe import FirstContact
     from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 
     agents, model, probe = source.make, source.model, source.probe

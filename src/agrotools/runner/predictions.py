@@ -20,10 +20,10 @@ from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.models.refusals import failed_request
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
+from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, work_items
 from agrotools.runner.records import Key, iter_records
-from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
@@ -258,25 +258,11 @@ def _match(
     rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path
 ) -> tuple[dict[Key, list[tuple[str, _Answer]]], RowCounts]:
     """Return the names of rows and their answers by key of the record, and the counts."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
     samples = {sample.id: item_names(asked_items(sample.answer)) for sample in benchmark.samples}
-    questions = {sample.id: " ".join(sample.query.split()) for sample in benchmark.samples}
-    times = Counter(questions.values())
-    by_question = {question: name for name, question in questions.items() if times[question] == 1}
-    names = list(samples)
-    items = {name for of_sample in samples.values() for name in of_sample}
-    of_items = [name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])]
-    column = next((name for name in (_ANSWERS[:-1] if of_items else _ANSWERS) if name in columns), "")
-    if not column and not of_items and not MODES_OF_KEYS.keys() & {*columns}:
-        raise UsageError(
-            f"{file.name} has no column of predictions; it has {', '.join(columns)}",
-            hint=f"name it {', '.join(_ANSWERS[:-1])} or {_ANSWERS[-1]}, or by a value asked for, such as "
-            + ", ".join(sorted(items)[:3]),
-        )
-    found = [_sample_of(row, samples, by_question) for row in rows]
-    if not any(found):
-        found = _by_position(rows, names)
-    answers, problems = defaultdict[Key, list[tuple[str, _Answer]]](list), defaultdict[str, list[str]](list)
+    column, unread = _answer_column(rows, {name for of_sample in samples.values() for name in of_sample}, file.name)
+    answers = defaultdict[Key, list[tuple[str, _Answer]]](list)
+    problems = defaultdict[str, list[str]](list)
+    found = _samples_of(rows, benchmark, samples)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
         if match is None:
@@ -285,18 +271,50 @@ def _match(
         for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
             answers[mode, match[0], 0].append((label, answer))
     if not answers:
-        why = f"; an index is a position if it counts from 0 and has 0, or from 1 and has {len(names)}, the last sample"
-        first = f"first: {problems['rows without a sample'][0]}{why * ('index' in columns)}"
+        first = f"first: {problems['rows without a sample'][0]}"
+        if any("index" in row for row in rows):
+            last = f"from 1 and has {len(samples)}, the last sample"
+            first += f"; an index is a position if it counts from 0 and has 0, or {last}"
         raise UsageError(
             f"no row of {file.name} belongs to a sample of {benchmark.name}; {first}",
-            hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
+            hint=f"ids of samples are such as {next(iter(samples))}; name the column {_IDS[0]} or {_IDS[2]}, or give "
+            "the question",
         )
-    by = dict(Counter(match[1] for match in found if match))
-    if of_items and not column and (unused := [name for name in columns if name not in (*of_items, *_IDS)]):
-        problems["columns that are no value of an answer"] = unused
-    if column == _ANSWERS[-1] and (others := [name for name in columns if name not in (column, *_IDS)]):
-        problems[f"columns not read (the prediction is {column})"] = others
-    return answers, RowCounts(len(rows), len(answers), by, problems)
+    if unread:
+        problems[f"columns not read (the prediction is {column})" if column else _NO_ITEM] = unread
+    by = Counter(match[1] for match in found if match)
+    return answers, RowCounts(len(rows), len(answers), dict(by), problems)
+
+
+_NO_ITEM = "columns that are no value of an answer"
+
+
+def _answer_column(rows: Sequence[Mapping[str, Any]], items: set[str], file: str) -> tuple[str, list[str]]:
+    """Return the column of predictions, empty if columns or transcripts hold them, and columns that are not read."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    of_items = [name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])]
+    column = next((name for name in (_ANSWERS[:-1] if of_items else _ANSWERS) if name in columns), "")
+    if not column and not of_items and not MODES_OF_KEYS.keys() & {*columns}:
+        raise UsageError(
+            f"{file} has no column of predictions; it has {', '.join(columns)}",
+            hint=f"name it {', '.join(_ANSWERS[:-1])} or {_ANSWERS[-1]}, or by a value asked for, such as "
+            + ", ".join(sorted(items)[:3]),
+        )
+    if column and column != _ANSWERS[-1]:
+        return column, []
+    others = [name for name in columns if name not in (column, *of_items, *_IDS)]
+    return column, others if of_items or column else []
+
+
+def _samples_of(
+    rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, samples: Mapping[str, object]
+) -> list[tuple[str, str] | None]:
+    """Return the sample of each row and what identifies it, a column or ``position``."""
+    questions = {sample.id: " ".join(sample.query.split()) for sample in benchmark.samples}
+    times = Counter(questions.values())
+    by_question = {question: name for name, question in questions.items() if times[question] == 1}
+    found = [_sample_of(row, samples, by_question) for row in rows]
+    return found if any(found) else _by_position(rows, list(samples))
 
 
 def _answers(

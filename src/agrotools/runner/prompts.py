@@ -14,11 +14,9 @@ Prompts are written just before the record that they belong to, so that every re
 
 import base64
 import os
-import sqlite3
-import weakref
 from binascii import Error as Base64Error
 from binascii import unhexlify
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from hashlib import sha256
@@ -149,8 +147,8 @@ class PromptLog:
             os.truncate(self._path, end)
 
 
-def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Key], bool]) -> None:
-    """Append the prompts of the ``wanted`` records of ``run`` to those of the run ``target``, except damaged lines.
+def add_prompts(run: Path, target: Path, known: set[bytes]) -> None:
+    """Append the prompts of ``run`` to those of the run ``target``, except damaged lines.
 
     ``known``: hashes of the contents that ``target`` has, which grow.
     """
@@ -158,16 +156,11 @@ def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Ke
         return
     with (target / PROMPTS_FILE).open("ab") as joined:
         for line in complete_lines(run / PROMPTS_FILE):
-            if line.startswith(_CONTENT):
-                digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
-                if digest not in known:
-                    known.add(digest)
+            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS] if line.startswith(_CONTENT) else b""
+            with suppress(ValueError):
+                if digest not in known and (digest or orjson.loads(line)):
                     joined.write(line)
-                continue
-            with suppress(ValueError, LookupError, TypeError, OverflowError, sqlite3.Error):
-                mode, sample_id, epoch = orjson.loads(line)["key"]
-                if wanted((mode, sample_id, epoch)):
-                    joined.write(line)
+                    known |= {digest} - {b""}
 
 
 class StoredImage(FrozenModel):
@@ -201,16 +194,14 @@ class StoredPrompts:
 
     def __init__(self, run: Path) -> None:
         self._path = run / PROMPTS_FILE
-        self._offsets = sqlite3.connect("", check_same_thread=False)
+        self._offsets: dict[bytes, int] = {}
         """Offset of the last line of each content and each key, by the beginning of the line."""
-        weakref.finalize(self, self._offsets.close)
-        self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
         self.read_on()
 
     def read_on(self) -> None:
         try:
-            self._offsets.executemany("REPLACE INTO lines VALUES (?, ?)", self._new_lines())
+            self._offsets.update(self._new_lines())
         except FileNotFoundError:
             return
         except _UNREADABLE as error:
@@ -252,10 +243,9 @@ class StoredPrompts:
 
     def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
         """Return the last line that begins so; None if there is none."""
-        found = self._offsets.execute("SELECT offset FROM lines WHERE beginning = ?", (beginning,)).fetchone()
-        if found is None:
+        if beginning not in self._offsets:
             return None
-        file.seek(*found)
+        file.seek(self._offsets[beginning])
         return file.readline()
 
     def _fault(self, error: Exception) -> RunStoreError:

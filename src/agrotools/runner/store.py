@@ -1,14 +1,13 @@
 """Run store: a folder with a manifest, one line per finished sample, artifacts by content hash, and prompts.
 
 ``records.jsonl`` is append-only. A line is written immediately and synced to disk within a second; an incomplete last
-line after a crash is removed when the run is opened again (:func:`agrotools.runner.recovery.recover`).
+line after a crash is removed when the run is opened again (:func:`agrotools.runner.records.recover`).
 """
 
 import asyncio
 import errno
 import filecmp
 import os
-import re
 import shutil
 import socket
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -34,16 +33,12 @@ from agrotools.core.files import (
 )
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest, sum_usage
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.recovery import recover
+from agrotools.runner.records import RECORDS_FILE, recover
 
 LOCK_FILE = ".lock"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-_WRITTEN = (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
-_WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
-"""Process id in the name of a file that is being written; see :func:`agrotools.core.files.temporary_sibling`."""
 
 
 class RunStore:
@@ -62,12 +57,11 @@ class RunStore:
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
-                new_folders = self._new_folders = _make(folder)
-                undo.callback(_remove_empty, new_folders)
+                self._new_folders = _make(folder)
+                undo.callback(_remove_empty, self._new_folders)
                 self._lock = RunLock(folder)
                 undo.callback(self._lock.close)
-                if new_folders:
-                    undo.callback(_forget_start, folder)
+                undo.callback(_discard, self._new_folders)  # only with the lock: another process may be faster
                 self.manifest, notes = resolved_manifest(folder, manifest)
                 self.opened_with, repairs = recover(folder)
                 self.failed = self.opened_with.failed
@@ -76,7 +70,6 @@ class RunStore:
                 self.notes = [*notes, *repairs]
                 _make_subfolder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
-                _remove_leftovers(folder)
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
                 self._prompts = PromptLog(folder)
@@ -147,23 +140,9 @@ class RunStore:
                     self._records.close()
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
-            unused = discard_unused and self._is_unused()
-            if unused:
-                _forget_start(self.folder)  # before another process can open the run
+            if discard_unused:
+                _discard(self._new_folders)  # before another process can open the run
             self._lock.close()
-            if unused:
-                _remove_empty(self._new_folders)
-
-    def _is_unused(self) -> bool:
-        """True if the folder was created for this run, and nothing was recorded in it."""
-        if not self._new_folders:
-            return False
-        try:
-            names = {entry.name for entry in self.folder.iterdir()}
-            nothing = not (self.folder / RECORDS_FILE).stat().st_size and not any((self.folder / _ARTIFACTS).iterdir())
-        except OSError:
-            return False
-        return nothing and names <= {MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE, _ARTIFACTS}
 
     def __enter__(self) -> "RunStore":
         return self
@@ -315,12 +294,19 @@ def _remove_empty(folders: Iterable[Path]) -> None:
             path.rmdir()
 
 
-def _forget_start(folder: Path) -> None:
-    """Remove the files that a failed start wrote to its new folder, which has no record yet."""
-    _remove_empty([folder / _SCRATCH, folder / _ARTIFACTS])
-    for name in (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
+def _discard(new_folders: Sequence[Path]) -> None:
+    """Remove the folders that were created for a run, innermost first, unless they hold a record or another file."""
+    own = (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE)
+    for folder in new_folders[:1]:
         with suppress(OSError):
-            (folder / name).unlink()
+            others = [path for path in folder.iterdir() if path.name not in (*own, _SCRATCH, _ARTIFACTS)]
+            kept = [*others, folder / RECORDS_FILE, *(folder / _ARTIFACTS).glob("*")]
+            if not any(path.exists() and path.stat().st_size for path in kept):
+                for name in (_SCRATCH, _ARTIFACTS):
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                for name in own:
+                    (folder / name).unlink(missing_ok=True)
+    _remove_empty(new_folders)
 
 
 def _make_subfolder(folder: Path) -> None:
@@ -340,32 +326,6 @@ def _emptied(folder: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
     return folder
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of a killed process.
-
-    Scores and report are written without the lock, so files of a running process are kept.
-    """
-    begun = [path for name in _WRITTEN for path in folder.glob(f".{name}.*")]
-    for path in [*begun, *(folder / _ARTIFACTS).glob(".*")]:
-        writer = _WRITER.search(path.name)
-        if writer is None or not _is_running(int(writer[1])):
-            with suppress(OSError):
-                path.unlink()
-
-
-def _is_running(pid: int) -> bool:
-    """True if ``pid`` is another running process."""
-    if pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 class RunLock:
@@ -405,11 +365,9 @@ class RunLock:
 
 
 def _holder(path: Path) -> str:
-    """Return the process that wrote the lock file, or a generic name if it has ended (its successor writes later)."""
+    """Return the process that wrote the lock file; a generic name if it says none."""
     with suppress(OSError):
         pid, _, machine = path.read_bytes()[:200].decode(errors="replace").strip().partition(" on ")
-        if pid.isdecimal() and machine and machine != socket.gethostname():
+        if pid.isdecimal() and machine:
             return f"process {pid} on {machine}"
-        if pid.isdecimal() and (int(pid) == os.getpid() or _is_running(int(pid))):
-            return f"process {pid}"
     return "another process"

@@ -7,13 +7,18 @@ Folders with answers among them are empty there: packed benchmarks of any instal
 benchmark folders, and the cache.
 """
 
+import asyncio
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,6 +45,11 @@ _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT
 _ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), (MANIFEST_COPY, RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
 _TEMPORARY_BYTES = 2**30
 HOME = "/tmp/home"
+_LONGEST_LINE = 64 * 2**20
+_MOST_HASHED = 64 * 2**20
+_NOT_CODE = frozenset({"node_modules", "site-packages", "runs"})
+_VARIABLES = {"url": "OPENAI_BASE_URL", "key": "OPENAI_API_KEY", "model": "OPENAI_MODEL"}
+"""Environment variables by which OpenAI's clients find the endpoint of a task, and its model."""
 
 
 def is_available() -> bool:
@@ -204,3 +214,83 @@ def _without_nested(paths: Sequence[Path]) -> list[Path]:
     system = [Path(path) for path in _SYSTEM]
     present = sorted(path for path in given if path.exists() and not any(path.is_relative_to(each) for each in system))
     return [path for path in present if not any(other in path.parents for other in present)]
+
+
+@dataclass(eq=False)
+class Isolation:
+    """Processes of an agent: what they may read, and folders for the files of their tasks.
+
+    Args:
+        sealed: True to isolate them with bubblewrap.
+        variables: names of environment variables that they get.
+        readable: files and folders that they may read, besides the system and their own folder.
+        answers: folders with answers, besides those that are found below ``readable``.
+    """
+
+    sealed: bool
+    variables: Sequence[str] = ()
+    readable: Sequence[Path] = ()
+    answers: Sequence[Path] = ()
+    _hidden: list[Path] | None = None
+    _folders: tempfile.TemporaryDirectory[str] | None = None
+
+    def add_folder(self) -> Path:
+        """Return a new folder."""
+        self._folders = self._folders or tempfile.TemporaryDirectory(
+            prefix="agrotools-agents-", ignore_cleanup_errors=True
+        )
+        return Path(tempfile.mkdtemp(dir=self._folders.name))
+
+    async def start(
+        self, command: Sequence[str], variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
+    ) -> asyncio.subprocess.Process:
+        """Start a process with pipes, in a session of its own.
+
+        Args:
+            variables: further environment variables.
+            endpoint: endpoint of its task; empty for none.
+            folder: its folder, which it may read.
+        """
+        if self._hidden is None:
+            self._hidden = answer_folders(self.readable, self.answers) if self.sealed else []
+        all_variables = {
+            **agent_variables(self.variables),
+            **variables,
+            **{_VARIABLES[name]: value for name, value in endpoint.items()},
+        }
+        words, environment = agent_command(
+            command, all_variables, sealed=self.sealed, readable=self.readable, folder=folder, hidden=self._hidden
+        )
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            *words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True
+        )
+
+    def close(self) -> None:
+        """Remove all folders."""
+        if self._folders is not None:
+            self._folders.cleanup()
+            self._folders = None
+
+
+def code_hash(name: str, code: Sequence[Path]) -> str:
+    """Return the SHA-256 over a name and files, but for hidden ones, caches and answers; beyond 64 MiB, their sizes."""
+    digest, n_bytes = hashlib.sha256(name.encode()), 0
+    skipped = {path.resolve() for path in answer_folders(code)}
+    for root in code:
+        for path in sorted(_files_below(root, skipped)):
+            n_bytes += path.stat().st_size
+            content = path.read_bytes() if n_bytes <= _MOST_HASHED else f"{path.stat().st_size}".encode()
+            digest.update(f"{path.relative_to(root)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _files_below(root: Path, skipped: AbstractSet[Path]) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+    for place, folders, names in os.walk(root):
+        here = Path(place)
+        folders[:] = [
+            name for name in folders if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
+        ]
+        yield from (here / name for name in names if name[0] != "." and (here / name).is_file())

@@ -233,11 +233,6 @@ class Pool:
         """Order another worker to replace one that was taken."""
         self._prepared.put(self._order(WARM, None))
 
-    def alive(self) -> set[int]:
-        """Return the process ids of all running workers, after waiting for one that is being started."""
-        with self._starting, self._lock:
-            return {worker.pid for worker in self._alive}
-
     def close(self) -> None:
         """Kill all workers. None can be taken afterwards."""
         with self._lock:
@@ -302,12 +297,6 @@ def pool_of(runner: str) -> Pool:
         if runner not in _pools:
             _pools[runner] = Pool(runner, pool_size())
         return _pools[runner]
-
-
-def are_workers(processes: set[int]) -> bool:
-    """Return True if there is at least one process and all are workers of this process."""
-    workers: set[int] = set().union(*(pool.alive() for pool in list(_pools.values())))
-    return bool(processes) and processes <= workers
 
 
 def pool_size() -> int:

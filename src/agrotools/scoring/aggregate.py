@@ -4,11 +4,11 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.base import count_text
+from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.plugin import plugins_of_slots
@@ -61,9 +61,6 @@ from agrotools.scoring.units import (
     units_where,
 )
 from agrotools.text.submission import is_complete
-
-if TYPE_CHECKING:
-    from agrotools.scoring.units import FloatArray, IntArray
 
 
 class RunAggregator:
@@ -266,15 +263,13 @@ class ModeAggregator:
         rows = self._rows[metric].whole() if whole else self._rows[metric]
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
-    def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
+    def epoch_scores(self) -> tuple[IntArray, FloatArray]:
         """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
         places, _, values = self._rows.get(FAS, Rows()).columns()
         return places, values
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
-        import numpy as np
-
         clusters = clusters_of(np.array(self._samples), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True

@@ -21,10 +21,10 @@ from itertools import combinations
 from math import factorial, floor
 from pathlib import Path
 
-from agrotools.core import FrozenModel, Mode, Observation, Record, Score
+from agrotools.core import FrozenModel, Mode, Observation, Record, ReferenceStep, Sample, Score, Slot
 from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
-from agrotools.scoring.matching import gives_truth, landed_faults, missing_calls, own_calls
+from agrotools.scoring.matching import OwnCall, gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION, SLOT_METRIC
 from agrotools.scoring.pairs import refusals
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
@@ -172,31 +172,39 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     if not wrong:
         return READING  # of the twin, which was refused, or open text, which a judge graded
     names = ("value", "facts", "off_by")
-    is_form = bool(wrong) and all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
+    is_form = all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
     if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:
         return FORM if is_form else ANSWER
     steps, own = sample.reference.steps, own_calls(record)
-    missing = missing_calls(steps, own)
-    truths = [Observation(result=step.truth) if step.truth is not None else step.observation for step in steps]
-    faults = landed_faults(record, own)
-    untrue = [
-        FAULT if at in faults else TOOL + steps[at].tool
-        for at, (each, truth) in enumerate(zip(own, truths, strict=True))
-        if each and not gives_truth(sample, at, each.step.observation, truth)
-    ]
+    missing, untrue = missing_calls(steps, own), _untrue_results(record, steps, own)
     for at, each in enumerate(own):
         if each is None or each.wrong:
             return ARGUMENTS if each else PLANNING if at in missing or not untrue else untrue[0]
-    results = [each.values if each else None for each in own]
-    slots = [slot for slot in sample.answer if slot.name in wrong]
-    pairs = [(slot, implied_slot(slot, results)) for slot in slots if not slot.made_by_tools]
-    # If the calls are right and their results imply no answer, the tool has abstained or failed.
-    silent = any(each.slot is None and (not sample.answerable or slot.from_ is not None) for slot, each in pairs)
-    if silent or any(each.differs for _, each in pairs) or any(slot.made_by_tools for slot in slots):
+    if _mislead(sample, [slot for slot in sample.answer if slot.name in wrong], own):
         return next(iter(untrue), TOOL + steps[-1].tool)
     if not (is_form and sample.answerable):
         return READING
     return FAULT if FAULT in untrue else FORM
+
+
+def _untrue_results(record: Record, steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None]) -> list[str]:
+    """Return the part of each call of the run whose result contradicts the truth, in the order of the reference."""
+    truths = [Observation(result=step.truth) if step.truth is not None else step.observation for step in steps]
+    faults = landed_faults(record, own)
+    return [
+        FAULT if at in faults else TOOL + steps[at].tool
+        for at, (each, truth) in enumerate(zip(own, truths, strict=True))
+        if each and not gives_truth(record.sample, at, each.step.observation, truth)
+    ]
+
+
+def _mislead(sample: Sample, slots: Sequence[Slot], own: Sequence[OwnCall | None]) -> bool:
+    """Return True if the results of the run imply another answer in one of ``slots``, or none where they should."""
+    results = [each.values if each else None for each in own]
+    pairs = [(slot, implied_slot(slot, results)) for slot in slots if not slot.made_by_tools]
+    # If the calls are right and their results imply no answer, the tool has abstained or failed.
+    silent = any(each.slot is None and (not sample.answerable or slot.from_ is not None) for slot, each in pairs)
+    return silent or any(each.differs for _, each in pairs) or any(slot.made_by_tools for slot in slots)
 
 
 class CauseTally:
@@ -382,30 +390,18 @@ def _interval(values: Sequence[Fraction | int], clusters: Sequence[Hashable]) ->
 
 def _joint(results: Sequence[Shares]) -> tuple[JointParts, ...]:
     """Return the groups of parts that are known only together, the largest first."""
-    n_samples = len({each.id for each in results})
-    epochs: dict[str, int] = {}
-    for each in results:
-        epochs[each.id] = epochs.get(each.id, 0) + 1
+    epochs = Counter(each.id for each in results)
     groups: dict[tuple[tuple[str, ...], str], list[Shares]] = {}
     for each in results:
         if each.joint:
             groups.setdefault((each.joint, each.reason), []).append(each)
-    rows = [
-        JointParts(
-            parts=parts,
-            reason=reason,
-            n_samples=len({each.id for each in members}),
-            points=round(
-                float(
-                    sum(
-                        100 * each.shares.get(part, Fraction(0)) / epochs[each.id] / n_samples
-                        for each in members
-                        for part in parts
-                    )
-                ),
-                6,
-            ),
+    rows: list[JointParts] = []
+    for (parts, reason), members in groups.items():
+        lost = sum(
+            100 * each.shares.get(part, Fraction(0)) / epochs[each.id] / len(epochs)
+            for each in members
+            for part in parts
         )
-        for (parts, reason), members in groups.items()
-    ]
+        n_samples = len({each.id for each in members})
+        rows.append(JointParts(parts=parts, reason=reason, n_samples=n_samples, points=round(float(lost), 6)))
     return tuple(sorted(rows, key=lambda row: (-abs(row.points), row.parts)))

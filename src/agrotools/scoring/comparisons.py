@@ -5,10 +5,10 @@ Differences of one table are adjusted together (:func:`agrotools.scoring.statist
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, UsageError
-from agrotools.core.base import count_text
+from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
@@ -25,9 +25,6 @@ from agrotools.scoring.summary import (
     with_gains_adjusted,
 )
 from agrotools.scoring.units import SamplePair, SampleTable, Units, by_sample, clusters_of, paired_units, shown_mean
-
-if TYPE_CHECKING:
-    from agrotools.scoring.units import FloatArray, IntArray
 
 _ROUNDING = 1e-9
 
@@ -104,9 +101,9 @@ class HeadlinePair(NamedTuple):
     """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
 
     metric: str
-    first: "FloatArray"
-    second: "FloatArray"
-    clusters: "IntArray"
+    first: FloatArray
+    second: FloatArray
+    clusters: IntArray
 
 
 def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
@@ -264,8 +261,6 @@ def mean_on(
 
 
 def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
-    import numpy as np
-
     return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
 
 
@@ -279,7 +274,5 @@ def _headlines(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
     """Return the units of samples that are in ``other``, with their numbers in that table."""
-    import numpy as np
-
     samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]
     return units._replace(samples=samples).where(samples >= 0)

@@ -7,18 +7,12 @@ metrics of agrotools and for those of the benchmark's paper.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from agrotools.core.base import FloatArray, np
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, STEP_METRICS, is_outcome
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import SampleTable, Units, clusters_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _DRAWS = 1000
 
@@ -40,8 +34,6 @@ def _by_sample(units: Units) -> dict[int, float]:
 
 
 def _correlation(step: str, first: Mapping[int, float], second: Mapping[int, float], table: SampleTable) -> Correlation:
-    import numpy as np
-
     shared = sorted(first.keys() & second.keys())
     x, y = (np.array([values[sample] for sample in shared]) for values in (first, second))
     _, at = np.unique(clusters_of(np.array(shared), table), return_inverse=True)
@@ -57,12 +49,10 @@ def _correlation(step: str, first: Mapping[int, float], second: Mapping[int, flo
     return correlation.model_copy(update={"interval": Interval(lower=lower, upper=upper)})
 
 
-def _r(sums: "FloatArray") -> "FloatArray":
+def _r(sums: FloatArray) -> FloatArray:
     """Return Pearson's r of each row; NaN if a value is constant.
 
     The columns are the number of samples, the sums of both values, of their squares and of their product."""
-    import numpy as np
-
     n, x, y, xx, yy, xy = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt(np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0))
@@ -175,7 +165,6 @@ def _run_correlation(
     ]
     if len(pairs) < MIN_RUNS:
         return None
-    import numpy as np
     from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
     x, y = (np.array(values, dtype=np.float64) for values in zip(*pairs, strict=True))
@@ -190,7 +179,7 @@ def _run_correlation(
     )
 
 
-def _pearson(x: "FloatArray", y: "FloatArray") -> float | None:
+def _pearson(x: FloatArray, y: FloatArray) -> float | None:
     dx, dy = x - x.mean(), y - y.mean()
     spread = math.sqrt(float(dx @ dx) * float(dy @ dy))
     return max(-1.0, min(1.0, float(dx @ dy) / spread)) if spread > 1e-12 else None

@@ -1,8 +1,8 @@
 """Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
 
 GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder with the layout of the Hugging Face hub
-(``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 is
-installed with the extra ``embed``.
+(``tokenizer.json`` and ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 is installed with the extra
+``embed``.
 """
 
 import json
@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from agrotools.core import ToolError, UsageError
+from agrotools.core.base import SingleArray, np
 from agrotools.scoring.predictions import Similarity
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MINILM = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"
@@ -73,7 +70,7 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
     )
 
 
-def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
+def _embedder(name: str, encode: Callable[[str], SingleArray]) -> Embedder:
     cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:
@@ -82,7 +79,7 @@ def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embe
     return Embedder(name, similarity)
 
 
-def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
+def _encoder(folder: Path) -> Callable[[str], SingleArray]:
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
         why = f"{folder} contains no tokenizer.json"
@@ -91,24 +88,29 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
         raise UsageError(f"{folder} uses a pooling other than the mean over word pieces, which is not supported")
+    if not (model := folder / "onnx" / "model.onnx").is_file():
+        why = f"{folder} contains no onnx/model.onnx"
+        raise UsageError(why, hint="download the model with this file, which the Hugging Face hub has of it")
     from agrotools.vision.learned.weights import library
 
-    tokenizers: Any = library("tokenizers")
+    tokenizers, onnxruntime = library("tokenizers"), library("onnxruntime")
     try:
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the library raises nothing more precise
-        raise UsageError(f"{folder}/tokenizer.json cannot be read: {str(error)[:200]}") from error
+        session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    except Exception as error:  # the libraries raise nothing more precise
+        raise UsageError(f"the model in {folder} cannot be loaded: {str(error)[:200]}") from error
+    input_names = [entry.name for entry in session.get_inputs()]
+    if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
+        raise UsageError(f"{model} needs the inputs {', '.join(sorted(unknown))}, which are not supported")
     tokenizer.no_padding()
     longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
     tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
-    run = _onnx(folder) if (folder / "onnx" / "model.onnx").is_file() else _torch(folder)
 
-    def encode(text: str) -> "NDArray[np.float32]":
-        import numpy as np
-
+    def encode(text: str) -> SingleArray:
         # JSON can hold half of a surrogate pair, which tokenizers reject.
         pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
-        states = run(pieces)
+        inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
+        states: SingleArray = session.run(None, {name: inputs[name] for name in input_names})[0]
         if states.ndim != 3:
             raise UsageError(f"{folder} has no output vector per word piece, so the mean cannot be computed")
         mean = states[0].mean(axis=0)
@@ -123,47 +125,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", config) if isinstance(config, dict) else {}
-
-
-def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
-    import numpy as np
-
-    from agrotools.vision.learned.weights import library
-
-    try:
-        session: Any = library("onnxruntime").InferenceSession(
-            str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
-        )
-    except Exception as error:  # the exceptions of onnxruntime have no common base
-        if isinstance(error, ToolError):
-            raise
-        raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
-    input_names = [entry.name for entry in session.get_inputs()]
-    if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
-        raise UsageError(f"{folder}/onnx/model.onnx needs the inputs {', '.join(sorted(unknown))}, not supported here")
-
-    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
-        return session.run(None, {name: inputs[name] for name in input_names})[0]
-
-    return run
-
-
-def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
-    from agrotools.vision.learned.weights import library
-
-    torch: Any = library("torch")
-    transformers: Any = library("transformers")
-    try:
-        model: Any = transformers.AutoModel.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=False
-        ).eval()
-    except (OSError, ValueError, KeyError) as error:
-        why = f"{folder} contains no model that can be loaded: {str(error)[:200]}"
-        raise UsageError(why, hint="it needs config.json and model.safetensors") from error
-
-    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        with torch.inference_mode():
-            return model(input_ids=torch.from_numpy(pieces)).last_hidden_state.numpy()
-
-    return run

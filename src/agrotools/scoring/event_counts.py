@@ -6,7 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
 
-from agrotools.core import Answer, CallTools, Halt, Mode, Record, Sample, Score, ToolCall, Unparseable, UsageError
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    Halt,
+    Mode,
+    Record,
+    Sample,
+    Score,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+    UsageError,
+)
 from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
@@ -27,6 +40,7 @@ class EventCounts:
         self._step_by_step = False
         self._successes = 0
         self._counts = Counter[str]()
+        """Numbers of events by field of :class:`Counts`, and of ``made`` and ``needed`` calls of the call ratio."""
         self._terminations = Counter[str]()
         self._errors = Counter[str]()
         self._jaccards = array("d")
@@ -47,51 +61,55 @@ class EventCounts:
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record and its score rows."""
         self._n += 1
-        self._step_by_step = self._step_by_step or record.actions is not None
         of_sample = next((row.value for row in rows if scores_sample(row.metric)), 0.0)
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
-            termination = record.trajectory.termination
-            self._terminations[termination] += 1
-            self._counts["at limit"] += termination == "max_steps" and record.trajectory.answer is not None
-            for step in record.trajectory.steps:
-                self._counts["formless"] += step.formless
-                self._counts[step.kind] += 1
-                self._counts["recorded"] += step.recorded
-                self._counts["read_texts"] += _texts_read(step.call, record.sample) if step.call else 0
-                if step.observation and step.observation.error:
-                    self._errors[step.observation.error.kind] += 1
-        for action in record.actions or ():
-            if isinstance(action, Halt):
-                self._terminations[action.termination] += 1
-            elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
-                self._terminations["no_form"] += 1
-            elif isinstance(action, Unparseable):
-                self._counts["unparseable"] += 1
-            elif isinstance(action, CallTools):
-                self._counts["call"] += len(action.calls)
-                self._counts["read_texts"] += sum(_texts_read(call, record.sample) for call in action.calls)
-                self._counts["unscored"] += len(action.calls) - 1
-        self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
+            self._add_trajectory(record, record.trajectory)
         if record.actions is not None:
-            self._ious.extend(_box_ious(rows))
-            if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
-                self._differing.add(record.sample.id)
-        outputs = record.trajectory.steps if record.trajectory else record.actions or ()
-        self._counts["unread calls"] += any(
-            output.kind == "unparseable" and output.reason.startswith(UNREAD_CALL) for output in outputs
-        )
+            self._add_actions(record, record.actions, rows)
+        self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
         for name, amount in _spent(record).items():
             self._totals[name] += amount
             self._known[name] += 1
+
+    def _add_trajectory(self, record: Record, made: Trajectory) -> None:
+        self._terminations[made.termination] += 1
+        self._counts["answered_at_limit"] += made.termination == "max_steps" and made.answer is not None
+        for step in made.steps:
+            self._counts["formless"] += step.formless
+            self._counts["unparseable"] += step.kind == "unparseable"
+            self._counts["tool_calls"] += step.kind == "call"
+            self._counts["recorded"] += step.recorded
+            self._counts["read_texts"] += _texts_read(step.call, record.sample) if step.call else 0
+            if step.observation and step.observation.error:
+                self._errors[step.observation.error.kind] += 1
+        unread = [step for step in made.steps if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL)]
+        self._counts["unread_calls"] += bool(unread)
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
-        if record.mode == "end-to-end" and needed and record.trajectory and record.trajectory.answer_text is not None:
-            n_calls = len(record.trajectory.calls)
-            self._ratios.append(n_calls / needed)
-            self._counts["made"] += n_calls
+        if record.mode == "end-to-end" and needed and made.answer_text is not None:
+            self._ratios.append(len(made.calls) / needed)
+            self._counts["made"] += len(made.calls)
             self._counts["needed"] += needed
+
+    def _add_actions(self, record: Record, actions: Sequence[Action], rows: Sequence[Score]) -> None:
+        self._step_by_step = True
+        unread = [each for each in actions if isinstance(each, Unparseable)]
+        self._counts["unparseable"] += len(unread)
+        self._counts["unread_calls"] += any(each.reason.startswith(UNREAD_CALL) for each in unread)
+        for action in actions:
+            if isinstance(action, Halt):
+                self._terminations[action.termination] += 1
+            elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
+                self._terminations["no_form"] += 1
+            elif isinstance(action, CallTools):
+                self._counts["tool_calls"] += len(action.calls)
+                self._counts["unscored_calls"] += len(action.calls) - 1
+                self._counts["read_texts"] += sum(_texts_read(call, record.sample) for call in action.calls)
+        self._ious.extend(_box_ious(rows))
+        if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
+            self._differing.add(record.sample.id)
 
     def call_ratio(self) -> CallRatio | None:
         """Return the ratio of calls made to calls needed; None if no answered end-to-end record needs calls."""
@@ -105,18 +123,11 @@ class EventCounts:
         ``n_right``: unanswerable samples with a score of 1; ``n_alone``: those that are left out of FAS."""
         successes = None if self._step_by_step else self._successes + n_right
         return Counts(
+            **{name: n for name, n in self._counts.items() if name in Counts.model_fields},
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
-            formless=self.formless,
-            unparseable=self._counts["unparseable"],
-            unread_calls=self._counts["unread calls"],
-            answered_at_limit=self._counts["at limit"],
-            unscored_calls=self._counts["unscored"],
-            tool_calls=self._counts["call"],
             tool_errors=_by_frequency(self._errors),
-            read_texts=self._counts["read_texts"],
-            recorded=self._counts["recorded"],
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),

@@ -5,21 +5,16 @@ Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_sp
 simulates its false alarms and its power.
 """
 
-# scipy ships no type stubs.
-# pyright: reportMissingTypeStubs=false
-
 from collections.abc import Hashable, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agrotools.core import FrozenModel, Mode, UsageError
+from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
 from agrotools.scoring.summary import MAX_INVALID_SHARE
 from agrotools.scoring.units import shown_mean
-
-if TYPE_CHECKING:
-    from agrotools.scoring.units import FloatArray, IntArray
 
 BEYOND = (0.05, 0.10)
 """Drops beyond the allowed one for which the power is given."""
@@ -40,15 +35,13 @@ class DropBound(FrozenModel):
 
     def power(self, beyond: float) -> float | None:
         """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown."""
-        from scipy.special import nctdtr, stdtrit
-
         if not self.error:
             return None
-        return 1 - float(nctdtr(self.degrees, beyond / self.error, stdtrit(self.degrees, LEVEL)))
+        return 1 - float(special.nctdtr(self.degrees, beyond / self.error, special.stdtrit(self.degrees, LEVEL)))
 
 
 def drop_bound(
-    new: "Sequence[float] | FloatArray", old: "Sequence[float] | FloatArray", clusters: "Sequence[Hashable] | IntArray"
+    new: Sequence[float] | FloatArray, old: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
@@ -59,9 +52,6 @@ def drop_bound(
     Raises:
         UsageError: fewer than ten clusters.
     """
-    import numpy as np
-    from scipy.special import stdtrit
-
     sizes, sums, squares = cluster_sums(np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters)
     k, n = len(sizes), int(sizes.sum())
     if k < MIN_CLUSTERS:
@@ -72,7 +62,7 @@ def drop_bound(
         most = 2.0 if min(np.min(new), np.min(old)) < 0 else 1.0
         lower = drop - (1 - (1 - LEVEL) ** (1 / k)) * (most + drop)
         return DropBound(drop=drop, lower=lower, error=0.0, degrees=0.0, n=n, n_clusters=k)
-    lower = drop - float(stdtrit(degrees, LEVEL)) * error
+    lower = drop - float(special.stdtrit(degrees, LEVEL)) * error
     return DropBound(drop=drop, lower=lower, error=error, degrees=degrees, n=n, n_clusters=k)
 
 

@@ -6,14 +6,15 @@ over all series, times (0.8 + 0.1 if both axes name quantity and unit + 0.1 if t
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import DeclaredTool, PlotSeries, PlotSpec, Trajectory
+from agrotools.core.base import np, optimize
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
@@ -156,13 +157,6 @@ def _legend_names(reference: PlotSpec, chart: PlotSpec) -> bool:
     return bool(names) and all(bool(_words(name)) or (name.strip() and category(name) in known) for name in names)
 
 
-# scipy ships no type stubs.
-# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
-
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 Y_TOLERANCE_AT_ZERO = 0.01
 """Tolerance of y if the reference is 0, relative to the range of the reference series."""
 _SLACK = 1 + 1e-9
@@ -284,15 +278,9 @@ def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -
 
 def _best_pairing(counts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return row and column of each pair of the pairing with the largest sum of counts."""
-    if not counts or not counts[0]:
-        return []
     if len(counts) == 1:
         return [(0, max(range(len(counts[0])), key=lambda column: counts[0][column]))]
     if len(counts[0]) == 1:
         return [(max(range(len(counts)), key=lambda row: counts[row][0]), 0)]
-    import numpy as np
-    from scipy.optimize import linear_sum_assignment
-
-    assign = cast("Callable[..., tuple[NDArray[np.intp], NDArray[np.intp]]]", linear_sum_assignment)
-    rows, columns = assign(np.array(counts), maximize=True)
+    rows, columns = optimize.linear_sum_assignment(np.array(counts), maximize=True)
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]

@@ -141,7 +141,6 @@ def published(where: str) -> Generator[None]:
 if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
-_LARGEST = 2 * 2**30
 FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.targets.predictions)
 """Import targets of the prediction formats of benchmark plug-ins, by name."""
 
@@ -206,7 +205,7 @@ def read_json(path: Path) -> Any:
     """Read the JSON value of a file. NaN and infinities are accepted, as in Python.
 
     Raises:
-        BenchmarkError: the file does not exist, is too large or cut off, or is not JSON.
+        BenchmarkError: the file does not exist or is cut off, or is not JSON.
     """
     text = read_text(path)
     try:
@@ -228,13 +227,11 @@ def read_text(path: Path) -> str:
     """Read the text of a file (UTF-8, with or without a byte order mark).
 
     Raises:
-        BenchmarkError: the file does not exist, is too large or is not UTF-8.
+        BenchmarkError: the file does not exist or is not UTF-8.
     """
     if not path.is_file():
         raise NoFileError(f"{path}: no such file", hint="give the path of a file")
     try:
-        if path.stat().st_size > _LARGEST:
-            raise BenchmarkError(f"{path} is larger than 2 GB", hint="give the published file, or a part of it")
         content = path.read_bytes()
         if unexpected := unexpected_content(content[:200]):
             raise BenchmarkError(f"{path} is {unexpected[0]}", hint=unexpected[1])

@@ -5,17 +5,11 @@ each sample, independent between samples. Its interval is a t interval with Satt
 further sample whose two epochs differ is added to the variance, as few samples without a flip are not without noise.
 """
 
-# scipy ships no type stubs.
-# pyright: reportMissingTypeStubs=false
-
 from math import comb
-from typing import TYPE_CHECKING
 
 from agrotools.core import FrozenModel
+from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.statistics import Estimate, Interval, estimate_mean
-
-if TYPE_CHECKING:
-    from agrotools.scoring.units import FloatArray, IntArray
 
 _EXTRA_DEGREES = 4
 """Degrees of freedom of the added sample. If no sample flips, the interval then is about as wide as the exact one."""
@@ -37,7 +31,7 @@ class Repeats(FrozenModel):
     rerun: Interval
 
 
-def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray") -> Repeats | None:
+def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repeats | None:
     """Return the agreement between epochs; None if no sample has two valid ones.
 
     Args:
@@ -45,8 +39,6 @@ def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray") -
         values: score of each valid record, at most 1.
         clusters: cluster of each sample.
     """
-    import numpy as np
-
     n = np.bincount(places, minlength=len(clusters))
     right = np.bincount(places, weights=values >= 1, minlength=len(clusters)).astype(int)
     epochs = int(n.max(initial=0))
@@ -64,14 +56,11 @@ def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray") -
     return Repeats(epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values))
 
 
-def rerun_interval(places: "IntArray", values: "FloatArray") -> Interval:
+def rerun_interval(places: IntArray, values: FloatArray) -> Interval:
     """Return the interval of the mean score of these samples over all possible re-runs.
 
     A sample with one record is given the mean variance of the others.
     """
-    import numpy as np
-    from scipy.special import stdtrit
-
     _, at, n = np.unique(places, return_inverse=True, return_counts=True)
     means = np.bincount(at, weights=values) / n
     squares = np.bincount(at, weights=(values - means[at]) ** 2)
@@ -82,6 +71,6 @@ def rerun_interval(places: "IntArray", values: "FloatArray") -> Interval:
     extra = 0.5 / float(n.mean())
     total = float(parts.sum()) + extra
     degrees = total**2 / (float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES)
-    reach = float(stdtrit(degrees, 0.975)) * total**0.5 / len(n)
+    reach = float(special.stdtrit(degrees, 0.975)) * total**0.5 / len(n)
     mean = float(means.mean())
     return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

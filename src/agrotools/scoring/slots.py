@@ -112,19 +112,25 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     words = [_words_row(record, record.trajectory, of_words)] if of_words else []
     if record.trajectory.steps and record.trajectory.steps[-1].formless:
         return words
-    for metric, of_metric in of_metrics.items():
-        if metric in _SCORED_APART or METRICS[metric].by_judge or (metric == FAS and not answerable):
-            continue  # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
-        pairs = [(slots[at], scored[at].value) for at in of_metric]
-        mean = weighted_mean([slot for slot, _ in pairs], [value for _, value in pairs])
-        reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
-        if len({slot.weight for slot, _ in pairs}) > 1:
-            reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading)))
+    rows += [
+        score_row(record, metric, _mean_of([(slots[at], scored[at].value) for at in places]))
+        for metric, places in of_metrics.items()
+        # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
+        if metric not in _SCORED_APART and not METRICS[metric].by_judge and (metric != FAS or answerable)
+    ]
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
         rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {})))
     return rows
+
+
+def _mean_of(pairs: Sequence[tuple[Slot, float]]) -> SlotScore:
+    """Return the mean of the values of slots by their weights, and what it is the mean of."""
+    mean = weighted_mean([slot for slot, _ in pairs], [value for _, value in pairs])
+    reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
+    if len({slot.weight for slot, _ in pairs}) > 1:
+        reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
+    return SlotScore(min(1.0, mean), reading)
 
 
 def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:

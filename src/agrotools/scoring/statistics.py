@@ -36,21 +36,12 @@ Differences shown together are adjusted by Holm's method (1979, Scandinavian Jou
 at most 5 % of the tables contain any adjusted p-value below 0.05, for any number and dependence of the differences.
 """
 
-# scipy ships no type stubs.
-# pyright: reportMissingTypeStubs=false
-
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from agrotools.core import FrozenModel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
+from agrotools.core.base import FloatArray, IntArray, np, special
 
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""
@@ -96,12 +87,12 @@ class Estimate(FrozenModel):
 class Spread(NamedTuple):
     """Ratio of sums, its CR2 standard error, and the degrees of freedom of that error; shapes ``(...)``."""
 
-    mean: "FloatArray"
-    error: "FloatArray"
-    degrees: "FloatArray"
+    mean: FloatArray
+    error: FloatArray
+    degrees: FloatArray
 
 
-def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Hashable] | IntArray") -> Estimate:
+def estimate_mean(values: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray) -> Estimate:
     """Return the mean of ``values`` in [-1, 1] with its 95 % interval over ``clusters``, neither of them below 0.
 
     Args:
@@ -111,8 +102,6 @@ def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Ha
     Raises:
         ValueError: no values, unequal lengths, or a value outside [-1, 1].
     """
-    import numpy as np
-
     scores = np.asarray(values, dtype=np.float64)
     sizes, sums, squares = cluster_sums(scores, clusters)
     if not np.all((scores >= -1) & (scores <= 1)):
@@ -133,9 +122,9 @@ def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Ha
 
 
 def estimate_difference(
-    first: "Sequence[float] | FloatArray",
-    second: "Sequence[float] | FloatArray",
-    clusters: "Sequence[Hashable] | IntArray",
+    first: Sequence[float] | FloatArray,
+    second: Sequence[float] | FloatArray,
+    clusters: Sequence[Hashable] | IntArray,
     *,
     draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
@@ -149,9 +138,6 @@ def estimate_difference(
     Raises:
         ValueError: no values or unequal lengths.
     """
-    import numpy as np
-    from scipy.special import ndtr
-
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
     deltas = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
@@ -170,7 +156,7 @@ def estimate_difference(
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     # The percentiles are widened by the ratio of the standard error to that of the draws.
     widening = float(spread.error / (np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)))
-    tail = float(ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
+    tail = float(special.ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
     return Estimate(
         value=mean,
@@ -183,10 +169,10 @@ def estimate_difference(
 
 
 def estimate_unpaired(
-    first: "Sequence[float] | FloatArray",
-    second: "Sequence[float] | FloatArray",
-    first_clusters: "Sequence[Hashable] | IntArray",
-    second_clusters: "Sequence[Hashable] | IntArray",
+    first: Sequence[float] | FloatArray,
+    second: Sequence[float] | FloatArray,
+    first_clusters: Sequence[Hashable] | IntArray,
+    second_clusters: Sequence[Hashable] | IntArray,
 ) -> Estimate:
     """Return ``mean(first) - mean(second)`` of values in different clusters, with Welch's 95 % t interval.
 
@@ -195,9 +181,6 @@ def estimate_unpaired(
     Raises:
         ValueError: no values, or unequal lengths.
     """
-    import numpy as np
-    from scipy.special import stdtr
-
     parts = [
         cluster_sums(np.asarray(values, dtype=np.float64), clusters)
         for values, clusters in ((first, first_clusters), (second, second_clusters))
@@ -220,11 +203,11 @@ def estimate_unpaired(
         n=n,
         n_clusters=k,
         detectable=_detectable(error, degrees),
-        p=2 * float(stdtr(degrees, -abs(value) / error)),
+        p=2 * float(special.stdtr(degrees, -abs(value) / error)),
     )
 
 
-def planned_detectable(sizes: "Sequence[int]", *, correlation: float = 0.0, within: float = 0.5) -> float | None:
+def planned_detectable(sizes: Sequence[int], *, correlation: float = 0.0, within: float = 0.5) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
     Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less.
@@ -238,14 +221,14 @@ def planned_detectable(sizes: "Sequence[int]", *, correlation: float = 0.0, with
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
 
 
-def planned_half_width(sizes: "Sequence[int]", mean: float, within: float = 0.5) -> tuple[float, float]:
+def planned_half_width(sizes: Sequence[int], mean: float, within: float = 0.5) -> tuple[float, float]:
     """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
     effect = _design_effect(sizes, within)
     t = float(_t_quantile(1 - (1 - LEVEL) / 2, len(sizes) - 1))
     return t * (mean * (1 - mean) * effect / sum(sizes)) ** 0.5, effect
 
 
-def _design_effect(sizes: "Sequence[int]", within: float) -> float:
+def _design_effect(sizes: Sequence[int], within: float) -> float:
     """Return the factor by which samples that correlate ``within`` clusters raise the variance of a mean."""
     return sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes)
 
@@ -262,17 +245,14 @@ def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
 
 
 def mean_interval(
-    sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray", *, floor: float = 0.0
-) -> tuple["FloatArray", "FloatArray"]:
+    sizes: FloatArray, sums: FloatArray, squares: FloatArray, *, floor: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends, not below 0, of the 95 % interval of ``sum(sums) / sum(sizes)``.
 
     All arrays have shape ``(..., k)``: number, sum and sum of squares of the scores of each of k clusters; leading axes
     are independent data sets. If all scores or all cluster means are equal, the interval is Clopper-Pearson with the
     clusters as trials and ``mean * k`` successes, which need not be a whole number. ``floor``: lowest possible score.
     """
-    import numpy as np
-    from scipy.special import betaincinv, expit, logit
-
     spread = ratio_spread(sizes, sums, squares)
     k = sizes.shape[-1]
     equal = spread.error < _ROUNDING
@@ -283,23 +263,22 @@ def mean_interval(
     misses = k - hits
     tail = (1 - LEVEL) / 2
     none, all_ = hits <= 0, misses <= 0
-    least = np.where(none, 0.0, betaincinv(np.where(none, 1.0, hits), misses + 1, tail))
-    most = np.where(all_, 1.0, betaincinv(hits + 1, np.where(all_, 1.0, misses), 1 - tail))
-    lower = np.where(equal, least, np.maximum(floor + width * expit(logit(mean) - reach), 0))
-    upper = np.where(equal, most, np.maximum(floor + width * expit(logit(mean) + reach), 0))
+    least = np.where(none, 0.0, special.betaincinv(np.where(none, 1.0, hits), misses + 1, tail))
+    most = np.where(all_, 1.0, special.betaincinv(hits + 1, np.where(all_, 1.0, misses), 1 - tail))
+    lower = np.where(equal, least, np.maximum(floor + width * special.expit(special.logit(mean) - reach), 0))
+    upper = np.where(equal, most, np.maximum(floor + width * special.expit(special.logit(mean) + reach), 0))
     return cast("FloatArray", lower), cast("FloatArray", upper)
 
 
-def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray") -> Spread:
+def ratio_spread(sizes: FloatArray, sums: FloatArray, squares: FloatArray) -> Spread:
     """Return mean, CR2 standard error and Satterthwaite degrees of freedom; for the arguments see
     :func:`mean_interval`.
 
     With P the covariance of the clusters' residual sums under the working model (variance 1, correlation r within a
     cluster) and A the CR2 factors, the degrees of freedom are ``trace(APA)^2 / |APA|^2``, here in closed form.
     """
-    import numpy as np
 
-    def over(values: "FloatArray") -> "FloatArray":
+    def over(values: FloatArray) -> FloatArray:
         """Return the sums over the clusters."""
         return np.sum(np.broadcast_to(values, shape), axis=-1)
 
@@ -334,10 +313,8 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
     return Spread(mean[..., 0], error, degrees)
 
 
-def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, seed: int) -> "FloatArray":
+def bootstrap_ratios(sizes: FloatArray, sums: FloatArray, *, draws: int, seed: int) -> FloatArray:
     """Return ``draws`` bootstrap ratios of sums over clusters; ``sizes`` and ``sums`` have shape ``(k,)``."""
-    import numpy as np
-
     k = len(sizes)
     generator = np.random.default_rng(seed)
     # The draws do not depend on the chunk size, which is small enough for the processor's cache.
@@ -351,14 +328,12 @@ def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, see
 
 
 def cluster_sums(
-    values: "FloatArray", clusters: "Sequence[Hashable] | IntArray"
-) -> tuple["FloatArray", "FloatArray", "FloatArray"]:
+    values: FloatArray, clusters: Sequence[Hashable] | IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.
 
     Clusters are in the order of their first value.
     """
-    import numpy as np
-
     if len(values) == 0:
         raise ValueError("no values")
     if len(values) != len(clusters):
@@ -379,32 +354,27 @@ def cluster_sums(
     return cast("FloatArray", sizes), cast("FloatArray", sums), cast("FloatArray", squares)
 
 
-def _p_value(resampled: "FloatArray", sums: "FloatArray", spread: Spread, widening: float) -> float:
+def _p_value(resampled: FloatArray, sums: FloatArray, spread: Spread, widening: float) -> float:
     """Return the two-sided p-value of a mean difference.
 
     It is below 0.05 exactly if the interval excludes zero, provided that enough clusters differ."""
-    import numpy as np
-    from scipy.special import ndtri, stdtr
-
     mean = float(spread.mean)
 
     def of_share(share: float) -> float:
         """Return the p-value of the interval that has this share of the draws beyond each end."""
-        return 2 * float(stdtr(spread.degrees, ndtri(share) / widening))
+        return 2 * float(special.stdtr(spread.degrees, special.ndtri(share) / widening))
 
     beyond = _rank_of_zero(np.sort(resampled if mean > 0 else -resampled))
     if beyond >= _FEWEST_DRAWS:
         p = of_share(beyond / (len(resampled) - 1))
     else:
-        by_t = 2 * float(stdtr(spread.degrees, -abs(mean) / spread.error))
+        by_t = 2 * float(special.stdtr(spread.degrees, -abs(mean) / spread.error))
         p = min(by_t, of_share(_FEWEST_DRAWS / (len(resampled) - 1)))
     return min(1.0, max(p, 2.0 ** (1 - int(np.count_nonzero(sums)))))
 
 
-def _rank_of_zero(ascending: "FloatArray") -> float:
+def _rank_of_zero(ascending: FloatArray) -> float:
     """Return the interpolated rank, from 0, at which quantiles of the draws become positive."""
-    import numpy as np
-
     at = int(np.searchsorted(ascending, 0.0, side="right")) - 1
     if at < 0 or at + 1 == len(ascending):
         return float(max(at, 0))
@@ -417,10 +387,8 @@ def least_correlation(n: int) -> float:
     return t / math.sqrt(n - 2 + t * t)
 
 
-def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArray":
-    from scipy.special import stdtrit
-
-    return cast("FloatArray", stdtrit(degrees, probability))
+def _t_quantile(probability: float, degrees: "FloatArray | float") -> FloatArray:
+    return cast("FloatArray", special.stdtrit(degrees, probability))
 
 
 def _detectable(error: float, degrees: float) -> float | None:

@@ -7,20 +7,13 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from agrotools.core import Sample
+from agrotools.core.base import BoolArray, FloatArray, IntArray, np
 from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SUMMARY_METRICS, is_outcome, places_by_metric
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
 
 
 class Kind(NamedTuple):
@@ -141,10 +134,8 @@ class Rows:
         self._steps.append(WHOLE if step is None else step)
         self._values.append(value)
 
-    def columns(self) -> "tuple[IntArray, IntArray, FloatArray]":
+    def columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return places, steps and values as arrays of their own: a view would not let the columns grow."""
-        import numpy as np
-
         return np.array(self._places, np.int64), np.array(self._steps, np.int64), np.array(self._values)
 
     def whole(self) -> "Rows":
@@ -161,20 +152,18 @@ class Units(NamedTuple):
     as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
     """
 
-    samples: "IntArray"
-    steps: "IntArray"
-    values: "FloatArray"
-    low: "FloatArray"
-    high: "FloatArray"
+    samples: IntArray
+    steps: IntArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
 
     @property
-    def valued(self) -> "BoolArray":
+    def valued(self) -> BoolArray:
         """Boolean mask of the units that have a value."""
-        import numpy as np
-
         return ~np.isnan(self.values)
 
-    def where(self, keep: "BoolArray | IntArray") -> "Units":
+    def where(self, keep: BoolArray | IntArray) -> "Units":
         """Return the units selected by a mask or by indices."""
         return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
@@ -187,8 +176,6 @@ def units_of(
     ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
     ``invalid`` the number of its invalid records.
     """
-    import numpy as np
-
     of_place = np.array(samples, dtype=np.int64)
     n, n_invalid = np.array(epochs, dtype=np.int64), np.array(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
@@ -212,10 +199,8 @@ def units_of(
     return units._replace(samples=of_place[units.samples])
 
 
-def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+def _summed(rows: Rows) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
-    import numpy as np
-
     places, steps, values = rows.columns()
     width = int(steps.max(initial=0)) + 2
     keys, first, totals, counts = summed(places * width + (steps - WHOLE), values)
@@ -224,10 +209,8 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
     return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
 
 
-def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+def summed(keys: IntArray, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Return the distinct ``keys`` in ascending order, and the first position, sum and number of values of each."""
-    import numpy as np
-
     if bool(np.all(keys[1:] > keys[:-1])):
         # Most runs have one epoch, ordered by sample, so that no sorting is needed.
         return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
@@ -253,7 +236,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     valued_units = units if valued.all() else units.where(valued)
     clusters = clusters_of(valued_units.samples, table)
 
-    def mean(part: "BoolArray | slice") -> Estimate:
+    def mean(part: BoolArray | slice) -> Estimate:
         return estimate_mean(valued_units.values[part], clusters[part])
 
     metric = _broken_down(valued_units.samples, table, mean)
@@ -270,16 +253,14 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
     mine, paired = pair
     clusters = clusters_of(mine.samples, table)
 
-    def difference(part: "BoolArray | slice") -> Estimate:
+    def difference(part: BoolArray | slice) -> Estimate:
         return estimate_difference(mine.values[part], paired[part], clusters[part])
 
     return _broken_down(mine.samples, table, difference)
 
 
-def paired_units(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
+def paired_units(first: Units, second: Units) -> tuple[Units, FloatArray] | None:
     """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
-    import numpy as np
-
     mine, other = first.where(first.valued), second.where(second.valued)
     width = int(max(mine.steps.max(initial=0), other.steps.max(initial=0))) + 2
     own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
@@ -294,17 +275,15 @@ def paired_units(first: Units, second: Units) -> tuple[Units, "FloatArray"] | No
 class SamplePair(NamedTuple):
     """Samples with values of a metric in two runs (numbers of a table), and both values: means over the steps."""
 
-    samples: "IntArray"
-    first: "FloatArray"
-    second: "FloatArray"
+    samples: IntArray
+    first: FloatArray
+    second: FloatArray
     means: tuple[float, float]
     """Means over all paired units."""
 
 
 def by_sample(first: Units, second: Units) -> SamplePair:
     """Return the samples with paired units; there must be at least one."""
-    import numpy as np
-
     pair = paired_units(first, second)
     assert pair is not None
     mine, theirs = pair
@@ -313,22 +292,18 @@ def by_sample(first: Units, second: Units) -> SamplePair:
     return SamplePair(samples, first_values, second_values, (shown_mean(mine.values), shown_mean(theirs)))
 
 
-def shown_mean(values: "FloatArray") -> float:
+def shown_mean(values: FloatArray) -> float:
     """Return the mean, not below 0; differences are those of means before that."""
     return max(0.0, float(values.mean()))
 
 
-def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
+def clusters_of(samples: IntArray, table: SampleTable) -> IntArray:
     """Return the numbers of the samples' clusters."""
-    import numpy as np
-
     return np.asarray(table.clusters)[samples]
 
 
-def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
+def of_kind(samples: IntArray, table: SampleTable, keep: Callable[[Kind], bool]) -> BoolArray:
     """Return a boolean mask of the samples whose kind satisfies ``keep``."""
-    import numpy as np
-
     return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
 
 
@@ -337,12 +312,8 @@ def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[
     return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
 
 
-def _broken_down(
-    samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray | slice"], Estimate]
-) -> Metric:
+def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[BoolArray | slice], Estimate]) -> Metric:
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
-    import numpy as np
-
     kind_of = np.asarray(table.kind_of)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}

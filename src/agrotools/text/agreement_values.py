@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agrotools.core.base import np, optimize
 from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written
@@ -157,14 +158,9 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """True if each row can be matched to a distinct column that it agrees with (bipartite matching)."""
-    if not agree or any(len(row) != len(agree) for row in agree):
-        return not agree
-    import numpy as np
-    import scipy.optimize as optimize  # pyright: ignore[reportMissingTypeStubs]
-
+    """True if each row of a square matrix can be matched to a distinct column that it agrees with (bipartite)."""
     matrix = np.array(agree, dtype=bool)
-    return bool(matrix[cast(Any, optimize).linear_sum_assignment(matrix, maximize=True)].all())
+    return bool(matrix[optimize.linear_sum_assignment(matrix, maximize=True)].all())
 
 
 RELATIVE = 1e-9
@@ -251,9 +247,15 @@ def _from_observations(
 
 
 def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Number]:
-    """Return the absolute values of the numbers in a call other than 0, without those that never change its result."""
+    """Return the absolute values of the numbers in a call other than 0, without those that never change its result.
+
+    In a call with more than :data:`MOST_NUMBERS` all of them count, because each takes several evaluations.
+    """
     in_expression = numbers_written(expression, variables)
     written = [*in_expression, *numbers_in(dict(variables))]
+    different = {abs(each) for each in written} - {0}
+    if len(written) > MOST_NUMBERS:
+        return different
 
     def changes(number: Number) -> bool:
         results: list[JsonValue] = []
@@ -267,7 +269,7 @@ def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Numbe
                     return True
         return len(results) < 2
 
-    return {number for number in {abs(each) for each in written} - {0} if changes(number)}
+    return {number for number in different if changes(number)}
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:

@@ -7,16 +7,13 @@ is 0.
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pydantic import JsonValue
 
+from agrotools.core.base import FloatArray, np
 from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
 from agrotools.text.units import UNITS, Unit, convert, read_unit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_BANDS = 100
 """Maximum number of bands of a covariance matrix in :func:`jeffries_matusita`."""
@@ -206,8 +203,6 @@ def jeffries_matusita(mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, co
     JM = 2 (1 - exp(-B)) with the Bhattacharyya distance B (Swain & Davis 1978; Richards 2013, chapter 10). Means are
     lists of n band values, covariances n x n matrices; for one band, mean and variance may be plain numbers.
     """
-    import numpy as np
-
     first, second = _class_of(mean_a, cov_a, "first"), _class_of(mean_b, cov_b, "second")
     if len(first[0]) != len(second[0]):
         raise ExpressionError(
@@ -224,9 +219,7 @@ def jeffries_matusita(mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, co
     return -2 * math.expm1(-max(0.0, bhattacharyya)) + 0.0
 
 
-def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
-    import numpy as np
-
+def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> tuple[FloatArray, FloatArray]:
     of = f"jm: mean of the {which} class"
     centre = numbers(mean, of) if isinstance(mean, list) else [number(mean, of)]
     rows = covariance if isinstance(covariance, list) else [[covariance]]
@@ -244,9 +237,7 @@ def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> "tuple[NDAr
     return np.array(centre, dtype=np.float64), values
 
 
-def _log_determinant(covariance: "NDArray[np.float64]") -> float:
-    import numpy as np
-
+def _log_determinant(covariance: FloatArray) -> float:
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -35,14 +35,11 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.base import FloatArray, SingleArray, np
 from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import late_pattern, normalise
 from agrotools.text.submission import UNKNOWN
 from agrotools.text.usual_plan import NUMBER, fewest_files, kind_key, slot_key, tokens_of, usual_plan, words_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def answer_form(slots: Sequence[Slot]) -> str:
@@ -132,12 +129,12 @@ class Guesser:
     constant: JsonValue
     by_place: bool = False
     outcomes: tuple[JsonValue, ...] = ()
-    weights: "NDArray[np.float32] | None" = None
+    weights: SingleArray | None = None
     logarithm: bool = False
     low: float = -math.inf
     high: float = math.inf
 
-    def value(self, features: "NDArray[np.float64] | None") -> JsonValue:
+    def value(self, features: FloatArray | None) -> JsonValue:
         """Return the guess for a prompt with these features, which only a guesser with weights needs."""
         if self.weights is None or features is None:
             return self.constant
@@ -161,14 +158,12 @@ def shown_choices(slot: Slot) -> tuple[str, ...]:
     return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
 
 
-def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
+def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> FloatArray:
     """Return the features of a prompt as one vector.
 
     They are hashed words and word pairs, the first numbers and the widths of the first boxes (logarithms), and the
     number, sizes, scale and bands of the files.
     """
-    import numpy as np
-
     text = normalise(query)
     for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
@@ -218,7 +213,7 @@ class GuessModel:
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
         return next((self.guessers[key] for key in known if key in self.guessers), None)
 
-    def value_of(self, slot: Slot, features: "NDArray[np.float64] | None") -> JsonValue:
+    def value_of(self, slot: Slot, features: FloatArray | None) -> JsonValue:
         """Return the guess for one slot of a prompt with these features; None if there is no guess.
 
         ``features`` may be None if the guesser of the slot has no weights.
@@ -323,8 +318,6 @@ def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[s
 @cache
 def shipped_model() -> GuessModel:
     """Return the model that ships with the package."""
-    import numpy as np
-
     folder = files("agrotools.data")
     slots: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))["slots"]
     with folder.joinpath("guess.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -332,7 +325,7 @@ def shipped_model() -> GuessModel:
     return GuessModel({key: guesser_of(entry, weights) for key, entry in slots.items()})
 
 
-def guesser_of(entry: Mapping[str, Any], weights: "Mapping[str, NDArray[np.float32]]") -> Guesser:
+def guesser_of(entry: Mapping[str, Any], weights: Mapping[str, SingleArray]) -> Guesser:
     """Return the guesser of an entry of ``guess.json``, whose weights are an array of ``guess.npz``."""
     fields = {name: value for name, value in entry.items() if name != "weights"}
     outcomes = tuple(fields.pop("outcomes", ()))

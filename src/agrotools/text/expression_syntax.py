@@ -42,31 +42,14 @@ _ALLOWED: frozenset[type[ast.AST]] = frozenset(
     )
 )
 
+_COMPREHENSION = ("comprehensions are not available", "write out the list, or use scale, diff, count_above, pluck")
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitXor: ("^ is not a power here", "write ** for a power: 2**3"),
-    ast.BitAnd: ("& is not available", "write and"),
-    ast.BitOr: ("| is not available", "write or"),
-    ast.Invert: ("~ is not available", "write not"),
-    ast.LShift: ("<< is not available", "multiply by a power of 2: x * 2**n"),
-    ast.RShift: (">> is not available", "divide by a power of 2: x // 2**n"),
-    ast.MatMult: ("@ is not available", "write out the products"),
-    ast.Is: ("'is' is not available", "write =="),
-    ast.IsNot: ("'is not' is not available", "write !="),
     ast.Attribute: ("attributes (a.b) are not available", "call a function, such as mean(a), or pass the value itself"),
-    ast.Lambda: ("functions cannot be defined in an expression", "call one of the functions there are"),
-    ast.NamedExpr: ("values cannot be stored in an expression", "give them as variables"),
-    ast.JoinedStr: ("f-strings are not available", "write plain text in quotes"),
     ast.Starred: ("* before an argument is not available", "pass the list itself: max(values)"),
-    ast.Dict: ("{...} is not available", "write a list: [1, 2, 3]"),
-    ast.Set: ("{...} is not available", "write a list: [1, 2, 3]"),
-    ast.ListComp: ("comprehensions are not available", "write out the list, or use scale, diff, count_above, pluck"),
-    ast.SetComp: ("comprehensions are not available", "write out the list"),
-    ast.DictComp: ("comprehensions are not available", "write out the list"),
-    ast.GeneratorExp: (
-        "comprehensions are not available",
-        "write out the list, or use scale, diff, count_above, pluck",
-    ),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _COMPREHENSION),
 }
+"""What models write most often of Python that is not available, and what to write instead."""
 
 
 def plain_expression(text: str) -> str:
@@ -108,9 +91,8 @@ def parse_expression(
         if depth > MAX_DEPTH:
             raise _too_deep()
         if type(node) not in _ALLOWED:
-            message, hint = _REFUSED.get(
-                type(node), (f"{type(node).__name__} is not available", "use numbers, variables and functions")
-            )
+            unknown = (f"{type(node).__name__} is not available", "use numbers, variables, lists and functions")
+            message, hint = _REFUSED.get(type(node), unknown)
             raise ExpressionError(message, hint=hint)
         if isinstance(node, ast.Call):
             _check_call(node, names, functions)
@@ -182,29 +164,26 @@ def _name_hint(name: str, names: Collection[str], functions: Collection[str]) ->
     return f"give its value as a variable; known names: {', '.join([*names][:40])}"
 
 
-_SIGNS = (
-    ("#", "leave out comments"),
-    ("\\", "write plain arithmetic, no LaTeX: (a + b) / c"),
-    ("$", "leave out currency and LaTeX signs"),
-    ("√", "write sqrt(x)"),
-    ("‰", "write / 1000"),
-    ("°", "leave out units"),
-    ("&&", "write and"),
-    ("||", "write or"),
-    (":=", "give the value as a variable"),
-)
+_SIGNS = {
+    "#": "leave out comments",
+    "\\": "write plain arithmetic, no LaTeX: (a + b) / c",
+    "$": "leave out currency and LaTeX signs",
+    "√": "write sqrt(x)",
+    "‰": "write / 1000",
+    "°": "leave out units",
+    ":=": "give the value as a variable",
+}
 
 
 def _check_signs(text: str) -> None:
     """Refuse signs that Python does not accept or interprets differently from their common meaning."""
     bare = _QUOTED.sub("''", text)
-    for sign, hint in _SIGNS:
+    for sign, hint in _SIGNS.items():
         if sign in bare:
             raise ExpressionError(f"{sign} is not available", hint=hint)
     if re.search(r"(?<!\w)_", bare):
         raise ExpressionError("names that start with _ are not available", hint="start the name with a letter")
-    without_keywords = re.sub(r"(?<=[(,])\s*\w+\s*=(?!=)", "", bare)
-    if re.search(r"(?<![=<>!])=(?!=)", without_keywords):
+    if re.search(r"(?<![=<>!])=(?!=)", re.sub(r"(?<=[(,])\s*\w+\s*=(?!=)", "", bare)):
         raise ExpressionError("nothing can be stored with =", hint="leave out 'x ='; write == to compare")
     if re.search(r"\b0[xXoObB]", bare):
         raise ExpressionError("numbers are decimal", hint="write 31 instead of 0x1f")
@@ -214,16 +193,10 @@ def _syntax_hint(text: str, error: BaseException) -> str:
     bare = _QUOTED.sub("''", text)
     if bare.count("(") != bare.count(")"):
         return f"{bare.count('(')} opening and {bare.count(')')} closing brackets"
-    if re.search(r"\d\s*%\s*(?:$|[-+*/),])", bare):
-        return "% is the remainder of a division: write 35/100 for 35%"
-    if re.search(r"\d\s*!(?!=)", bare):
-        return "write factorial(5) for 5!"
-    if re.search(r"\d(?:\s+|(?=[^\W\d_]))(?!and\b|or\b|if\b|else\b|in\b|not\b)[^\W\d]", bare):
-        return "leave out units, and write * to multiply: 2*x"
-    if re.search(r"\d\s+\d", bare):
-        return "write numbers without spaces, and an operator between two of them"
-    if re.search(r"\b0\d", bare):
-        return "write whole numbers without leading zeros"
+    if sign := re.search(r"\d\s*(?:(?P<percent>%)\s*(?:$|[-+*/),])|(?P<factorial>!)(?!=))", bare):
+        return "write 35/100 for 35%" if sign["percent"] else "write factorial(5) for 5!"
+    if re.search(r"\d(?:\s+\d|\s*(?!and\b|or\b|if\b|else\b|in\b|not\b)[^\W\d_])", bare):
+        return "leave out units and spaces in numbers, and write * to multiply: 2*x"
     place = getattr(error, "offset", None)
     where = f"near character {place}; " if isinstance(place, int) and place > 0 else ""
     return f"{where}write one arithmetic expression, such as (a - b) / a * 100"

@@ -335,23 +335,6 @@ class _NumberNode(Protocol):
     col_offset: int
 
 
-_METHODS: dict[type[ast.AST], str] = {
-    ast.Constant: "_eval_constant",
-    ast.Name: "_eval_name",
-    ast.UnaryOp: "_eval_unaryop",
-    ast.BinOp: "_eval_binop",
-    ast.BoolOp: "_eval_boolop",
-    ast.Compare: "_eval_compare",
-    ast.IfExp: "_eval_ifexp",
-    ast.Call: "_eval_call",
-    ast.Subscript: "_eval_subscript",
-    ast.Slice: "_eval_slice",
-    ast.List: "_eval_list",
-    ast.Tuple: "_eval_list",
-}
-"""Methods of an evaluation by the kind of node that they evaluate."""
-
-
 class _Evaluation(SimpleEval):
     """One evaluation. simpleeval walks the tree; allowed nodes, operators and limits are defined here."""
 
@@ -394,7 +377,7 @@ class _Evaluation(SimpleEval):
 
     def _eval(self, node: ast.AST) -> object:
         # Without simpleeval's search of values, which are plain data by construction, for forbidden functions.
-        return getattr(self, _METHODS[type(node)])(node)
+        return getattr(self, f"_eval_{type(node).__name__.lower()}")(node)
 
     def _eval_binop(self, node: ast.BinOp) -> Value:
         # The tree of a chain a + b + c is as deep as the chain is long: follow its left side instead of recursing.
@@ -428,6 +411,8 @@ class _Evaluation(SimpleEval):
             if elements > MAX_ELEMENTS:
                 raise ExpressionError(f"a list has more than {MAX_ELEMENTS} elements", hint="use a shorter list")
         return items
+
+    _eval_tuple = _eval_list
 
     def _eval_subscript(self, node: ast.Subscript) -> Value:
         container = self._value(node.value)

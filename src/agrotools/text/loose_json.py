@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from math import isfinite
 from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
@@ -97,29 +96,10 @@ def storable(value: Any) -> JsonValue:
     Raises:
         NotJson: it is no JSON value, holds a number that overflows, or is nested deeper than ``MAX_DEPTH``.
     """
-    if _is_storable(value, MAX_DEPTH):
-        return value
     try:
         return loads_strictly(dumps(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
-
-
-def _is_storable(value: Any, depth: int) -> bool:
-    """True if a value is certainly equal to what is read from its JSON."""
-    kind = cast("type[object]", type(value))
-    if kind is str:
-        return value.isascii()
-    if kind is int:
-        return -_INT64 <= value < _INT64
-    if kind is float:
-        return isfinite(value)
-    if kind is list:
-        return depth > 0 and all(_is_storable(item, depth - 1) for item in value)
-    if kind is dict:
-        each = cast("dict[Any, Any]", value).items()
-        return depth > 0 and all(type(key) is str and key.isascii() and _is_storable(it, depth - 1) for key, it in each)
-    return value is None or kind is bool
 
 
 def _respelt(match: re.Match[str]) -> str:

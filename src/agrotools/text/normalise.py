@@ -4,7 +4,9 @@ import re
 import unicodedata
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any
+
+from agrotools.core.base import late
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Characters of scripts written without spaces, each of which is one token."""
@@ -16,21 +18,9 @@ WORD_START, WORD_END = r"(?<!\w(?<=[\0-\u2fff]))", r"(?!\w(?<=[\0-\u2fff]))"
 """No such character before, and after: in a third of the time, for the scripts up to U+2FFF."""
 
 
-class _LatePattern:
-    """A regular expression that is compiled when it is first used; its attributes are those of ``re.Pattern``."""
-
-    def __init__(self, regex: str, flags: re.RegexFlag) -> None:
-        self._source = regex, flags
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(re.compile(*self._source), name)
-        setattr(self, name, value)
-        return value
-
-
 def late_pattern(regex: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     """Return the pattern of ``regex``, which is compiled when it is first used: a command needs few of hundreds."""
-    return cast("re.Pattern[str]", _LatePattern(regex, flags))
+    return late(lambda: re.compile(regex, flags))
 
 
 TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")

@@ -150,25 +150,29 @@ def estimate_canopy_height(
         notes.append("image was not used: the heights are in the other raster")
     if scale.gsd_m is None:
         flags.append("no_scale")
-    requested_stats = stat or _ALL
+    requested = stat or _ALL
     count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
     canopy = statistics.at_least(veg_min_height_m)
     notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
-    if {"median", "p95", "max"} & set(requested_stats):
+    if {"median", "p95", "max"} & set(requested):
         precision = f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
         notes.append(f"percentiles are {precision}")
     if not canopy:
         flags.append("no_canopy")
+
+    def asked(name: Statistic, value: float | None) -> float | None:
+        return value if name in requested else None
+
     return CanopyHeight(
-        mean_m=statistics.mean if "mean" in requested_stats else None,
-        mean_canopy_m=statistics.mean_above if "mean" in requested_stats and canopy else None,
-        median_m=statistics.percentile(50) if "median" in requested_stats else None,
-        p95_m=statistics.percentile(95) if "p95" in requested_stats else None,
-        p99_5_m=statistics.percentile(99.5) if "max" in requested_stats else None,
-        max_m=statistics.maximum if "max" in requested_stats else None,
+        mean_m=asked("mean", statistics.mean),
+        mean_canopy_m=asked("mean", statistics.mean_above if canopy else None),
+        median_m=asked("median", statistics.percentile(50)),
+        p95_m=asked("p95", statistics.percentile(95)),
+        p99_5_m=asked("max", statistics.percentile(99.5)),
+        max_m=asked("max", statistics.maximum),
         sd_m=statistics.sd,
-        cover_pct=100 * canopy / count if "cover" in requested_stats else None,
-        canopy_area_m2=canopy * pixel_m2 if "cover" in requested_stats and pixel_m2 else None,
+        cover_pct=asked("cover", 100 * canopy / count),
+        canopy_area_m2=asked("cover", canopy * pixel_m2 if pixel_m2 else None),
         area_m2=count * pixel_m2 if pixel_m2 else None,
         bins=_bins(statistics, height_bins_m),
         measured_px=count,
@@ -318,25 +322,35 @@ def _measure(
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
-    is_index = terrain is None and statistics.maximum <= 1
-    has_ground = (gsd_m or 0) < _COARSE_M or statistics.count < _LEAST_MAP_PX or statistics.minimum <= _BARE_M
-    implausible = ""
-    if statistics.percentile(99.5) > TALLEST_M:
-        implausible = "taller than any tree: is it an elevation, or in another unit (height_scale)?"
-    elif statistics.maximum > TALLEST_M:
+    if statistics.percentile(99.5) <= TALLEST_M < statistics.maximum:
         flags.append("spikes_possible")
-    elif are_classes(distinct, statistics.count):
-        implausible = f"only {len(distinct)} different whole numbers: is it a map of classes?"
-    elif is_index and (negative or not has_ground):
-        implausible = INDEX_NOTE if negative else _COARSE_INDEX_NOTE
-    elif roughness.is_smooth:
-        implausible = _SMOOTH_NOTE
-    if implausible:
+    elif doubt := _doubt_of_heights(statistics, distinct, roughness, gsd_m, terrain is not None, negative > 0):
         flags.append("implausible_heights")
-        notes.append(implausible)
+        notes.append(doubt)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
+
+
+def _doubt_of_heights(
+    statistics: "RunningStatistics",
+    distinct: set[float],
+    roughness: Roughness,
+    gsd_m: float | None,
+    has_terrain: bool,
+    has_negative: bool,
+) -> str:
+    """Return why the values may be no heights of vegetation, empty if they may be."""
+    if statistics.maximum > TALLEST_M:
+        return "taller than any tree: is it an elevation, or in another unit (height_scale)?"
+    if are_classes(distinct, statistics.count):
+        return f"only {len(distinct)} different whole numbers: is it a map of classes?"
+    if not has_terrain and statistics.maximum <= 1:
+        if has_negative:
+            return INDEX_NOTE
+        if (gsd_m or 0) >= _COARSE_M and statistics.count >= _LEAST_MAP_PX and statistics.minimum > _BARE_M:
+            return _COARSE_INDEX_NOTE
+    return _SMOOTH_NOTE if roughness.is_smooth else ""
 
 
 def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:

@@ -31,7 +31,6 @@ from agrotools.tools.contract import Tool
 from agrotools.tools.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.tools.services import (
     IMAGES,
-    LEARNED,
     MOST_QUESTIONS,
     NAME_A_MODEL,
     SANDBOX,
@@ -45,6 +44,7 @@ from agrotools.tools.services import (
 )
 from agrotools.tools.worker_process import START_TIMEOUT_S, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
+from agrotools.vision.learned import LEARNED
 
 if TYPE_CHECKING:
     from agrotools.tools.services.vision_endpoint import VisionEndpoint

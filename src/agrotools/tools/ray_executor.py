@@ -31,9 +31,9 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_actors import GpuActors
 from agrotools.tools.ray_node import Answer, check_installation, installation, run_call
 from agrotools.tools.result import Reply
-from agrotools.tools.services import LEARNED
 from agrotools.tools.worker import load
 from agrotools.tools.worker_process import START_TIMEOUT_S
+from agrotools.vision.learned import LEARNED
 
 MOST_TRIES = 3
 """Number of times that a call is sent before its sample becomes invalid."""

@@ -25,11 +25,10 @@ from agrotools.tools.result import OUT_OF_MEMORY, Reply, ToolResult, encode_resu
 from agrotools.tools.services import VLM, AnswerNeeded, Replies
 from agrotools.tools.workspace import CallContext, call_context
 
-LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
 """A worker is replaced once its address space exceeds this share of its limit, so that leaks do not affect calls."""
 _OF_MEMORY = ("Insufficient memory", "bad_alloc", "Cannot allocate memory")
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -41,18 +40,13 @@ def main() -> None:
     faulthandler.enable()
     replies.write(pack_frame({"ready": True}))
     replies.flush()
-    self, most_bytes = os.getpid(), memory_mb * 2**20 * _LARGEST_SHARE
+    most_bytes = memory_mb * 2**20 * _LARGEST_SHARE
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
-        if os.getpid() != self:
-            os._exit(0)  # the tool forked and returned twice: only the original process replies
-        spent = _has_children() or _has_threads() or _address_space() > most_bytes
-        if spent:
+        if _address_space() > most_bytes:
             reply["spent"] = True
         replies.write(_pack_reply(reply, contents))
         replies.flush()
-        if spent:
-            threading.Event().wait()  # another worker takes the pending calls; this one is about to be killed
 
 
 def answer(request: dict[str, Any]) -> Reply:
@@ -137,32 +131,6 @@ def _reset_state() -> None:
         numpy.random.seed(0)
 
 
-def _has_children() -> bool:
-    """True if the call left children running (ended ones are reaped), not counting idle sandbox workers."""
-    with suppress(ChildProcessError):
-        while True:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                pool = sys.modules.get("agrotools.sandbox.pool")
-                return pool is None or not pool.are_workers(_children())
-    return False
-
-
-def _children() -> set[int]:
-    """Return the ids of the processes that any of our threads started or adopted, empty if the system has no list."""
-    children: set[int] = set()
-    with suppress(OSError, ValueError):
-        for thread in Path("/proc/self/task").iterdir():
-            children.update(map(int, (thread / "children").read_text().split()))
-    return children
-
-
-def _has_threads() -> bool:
-    """True if the call left threads behind, not counting daemon threads, which libraries keep running."""
-    main = threading.main_thread()
-    return any(thread is not main and not thread.daemon for thread in threading.enumerate())
-
-
 def _address_space() -> int:
     """Return the address space in use in bytes, 0 if it is unknown."""
     with suppress(OSError):
@@ -185,10 +153,7 @@ def _end_with_parent(parent: int, requests: BinaryIO) -> None:
     with suppress(OSError, AttributeError, ImportError):
         import ctypes
 
-        prctl = ctypes.CDLL(None).prctl
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphaned descendants, so that none can hide
-        os.register_at_fork(after_in_child=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
@@ -208,7 +173,7 @@ def _lower_priority() -> None:
 
 
 def _limit(memory_mb: int) -> None:
-    limits = {resource.RLIMIT_AS: memory_mb * 2**20, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: LARGEST_FILE}
+    limits = {resource.RLIMIT_AS: memory_mb * 2**20, resource.RLIMIT_CORE: 0}
     for limit, value in limits.items():
         _, most = resource.getrlimit(limit)
         if most != resource.RLIM_INFINITY:

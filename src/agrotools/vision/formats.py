@@ -1,14 +1,6 @@
-"""Detection of file formats by their first bytes, and stripping of JPEGs without decoding.
+"""Detection of file formats by their first bytes. File names are ignored, because files may have been renamed."""
 
-File names are ignored, because files may have been renamed. Everything except the picture is stripped: comments,
-positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
-"""
-
-import os
-import re
-import struct
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -162,112 +154,6 @@ def _in_words(head: bytes) -> str:
     if printable > 0.9 * len(head):
         return "a text file, whatever its name says"
     return "of no known image format, or damaged in its first bytes"
-
-
-_START = b"\xff\xd8"
-_FRAMES = (0xC0, 0xC1, 0xC2)
-"""Baseline, extended and progressive, Huffman-coded: supported by every JPEG reader."""
-_TABLES = (0xC4, 0xDB, 0xDD)
-_JFIF, _EXIF, _MULTI_PICTURE, _ADOBE = 0xE0, 0xE1, 0xE2, 0xEE
-_SCAN, _END = 0xDA, 0xD9
-_MOST_BYTES = 8 * 2**20
-# A literal first byte makes the search fast: with a repetition in its place it takes sixty times as long.
-_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
-
-
-@dataclass(frozen=True)
-class BareJpeg:
-    """Bytes of the picture alone, and its size."""
-
-    content: bytes = field(repr=False)
-    width_px: int
-    height_px: int
-
-
-def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
-    """Return the stored picture of a JPEG file, without any other content of the file; pixels are not decoded. None
-    if the stored picture may differ from the displayed one (other formats, rotated or CMYK pictures, several
-    pictures in a file, rare codings, truncated files), and for over ``longest_px`` on a side or 8 MiB."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # as a file object, it would take twice as many system calls
-        try:
-            # The size is checked first because reading with a limit would allocate memory for the limit.
-            size = os.fstat(file).st_size
-            bare = _strip(os.read(file, size)) if size <= _MOST_BYTES else None
-        finally:
-            os.close(file)
-    except (OSError, IndexError, struct.error):
-        return None
-    return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
-
-
-def _strip(data: bytes) -> BareJpeg | None:
-    if not data.startswith(_START):
-        return None
-    whole = memoryview(data)
-    parts: list[bytes | memoryview] = [_START]
-    size: tuple[int, int] | None = None
-    has_pixels = is_changed = False
-    at = len(_START)
-    while True:
-        while data[at] == 0xFF and data[at + 1] == 0xFF:
-            at += 1
-        if data[at] != 0xFF:
-            return None
-        marker = data[at + 1]
-        if marker == _END:
-            parts.append(b"\xff\xd9")
-            if size is None or not has_pixels:
-                return None
-            is_bare = not is_changed and sum(map(len, parts)) == len(data)
-            return BareJpeg(data if is_bare else b"".join(parts), *size)
-        end = at + 2 + int.from_bytes(data[at + 2 : at + 4])
-        payload = data[at + 4 : end]
-        if len(payload) != end - at - 4:
-            return None
-        if marker in _FRAMES:
-            precision, height, width, components = struct.unpack_from(">BHHB", payload)
-            if precision != 8 or components not in (1, 3) or size is not None or not width * height:
-                return None
-            size = (width, height)
-            parts.append(whole[at:end])
-        elif marker in _TABLES or (marker == _ADOBE and payload.startswith(b"Adobe")):
-            parts.append(whole[at:end])
-        elif marker == _SCAN:
-            after = _AFTER_SCAN.search(data, end)
-            if after is None:
-                return None
-            end = after.start()
-            has_pixels = True
-            parts.append(whole[at:end])
-        elif marker == _JFIF and payload.startswith(b"JFIF\0"):
-            # Version, unit and density; an embedded thumbnail is dropped.
-            parts.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
-            is_changed |= parts[-1] != whole[at:end]
-        elif _changes_appearance(marker, payload):
-            return None
-        at = end
-
-
-def _changes_appearance(marker: int, payload: bytes) -> bool:
-    """True if the segment changes the appearance of the stored picture, or is unknown."""
-    if marker == _EXIF and payload.startswith(b"Exif\0"):
-        return not _is_upright(payload[6:])
-    if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
-        return True
-    return not 0xE0 <= marker <= 0xFE
-
-
-def _is_upright(exif: bytes) -> bool:
-    """True if the EXIF block requires no rotation; False if it cannot be read."""
-    from PIL import Image
-
-    block = Image.Exif()
-    try:
-        block.load(exif)
-        return block.get(0x0112, 1) == 1
-    except Exception:  # Pillow may raise any exception for a damaged block.
-        return False
 
 
 def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,13 +1,13 @@
-"""Pictures for checking results: class overlays with legend and scale bar, heat maps, and marked objects.
+"""Pictures for checking results: class overlays, heat maps and marked objects, with title, legend and scale bar.
 
 Colours are from the palette of Okabe and Ito (2008), which is distinguishable for people with any kind of colour
-vision. Marks are boxes, circles and outlines with short labels.
+vision. Marks are outlines with short labels.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.ImageDraw import ImageDraw
-    from PIL.ImageFont import FreeTypeFont, ImageFont
 
 
 Colour = tuple[int, int, int]
@@ -33,8 +31,15 @@ REDDISH_PURPLE: Colour = (204, 121, 167)
 BLACK: Colour = (0, 0, 0)
 LONGEST_SIDE = 1568
 """Longest side of pictures that models see; overlays are not larger."""
-_FILL = 0.6
-_DIMMED = 0.45
+_FILL, _DIMMED = 0.6, 0.45
+_MOST_LABELS = 150
+"""Maximum number of labels; if there are more, none is drawn, because they would hide the picture."""
+_LENGTH_UNITS = ((1000, "km"), (1, "m"), (0.01, "cm"), (0, "mm"))
+NO_DATA_COLOUR = (255, 255, 255)
+_SMALLEST_SIDE = 640
+"""Smaller heat maps are enlarged to about this size, each pixel as a square."""
+_SWATCHES = 5
+"""Number of colours of a heat map that its legend names."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,27 @@ class Layer:
     value: int
     colour: Colour
     label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """Marked object: its outline ``points`` ((x, y), ...), pixels, and a short label at its top left."""
+
+    colour: Colour
+    points: Sequence[tuple[float, float]]
+    label: str = ""
+
+
+def box_points(box: Sequence[float]) -> Sequence[tuple[float, float]]:
+    """Return the outline of a box x0, y0, x1, y1."""
+    x0, y0, x1, y1 = box
+    return (x0, y0), (x1, y0), (x1, y1), (x0, y1)
+
+
+def circle_points(x: float, y: float, radius: float) -> Sequence[tuple[float, float]]:
+    """Return the outline of a circle."""
+    turns = (2 * math.pi * step / 24 for step in range(24))
+    return [(x + radius * math.cos(turn), y + radius * math.sin(turn)) for turn in turns]
 
 
 def draw_overlay(
@@ -57,48 +83,120 @@ def draw_overlay(
 ) -> NDArray[np.uint8]:
     """Return the picture with the layers drawn in, and title, legend and scale bar (``gsd_m``: metres per pixel)
     below; classes without a layer are not drawn, and the rest of the picture around ``region`` is dimmed."""
+    picture, scale = resized(pixels, min(1.0, LONGEST_SIDE / max(classes.shape)))
+    tint_layers(picture, classes, layers)
+    dim_outside(picture, region, scale)
+    return with_legend(picture, layers, title, gsd_m / scale if gsd_m else None)
+
+
+def draw_marks(
+    pixels: NDArray[np.uint8],
+    marks: Sequence[Mark],
+    *,
+    legend: Sequence[tuple[Colour, str]] = (),
+    region: Box | None = None,
+    gsd_m: float | None = None,
+    title: str = "",
+    zoom: float = 1,
+) -> NDArray[np.uint8]:
+    """Return the picture, enlarged by ``zoom``, with all marks; the rest of the picture around
+    ``region`` is dimmed; title, legend and scale bar are below."""
+    import cv2
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture, scale = resized(pixels, min(zoom, LONGEST_SIDE / max(pixels.shape)))
+    dim_outside(picture, region, scale)
+    line = max(2, round(max(picture.shape) / 400))
+    outlines = [np.rint(np.array(mark.points) * scale).astype(np.int32) for mark in marks]
+    for mark, outline in zip(marks, outlines, strict=True):
+        # A dark line below the coloured one makes it visible on any background.
+        for colour, thickness in ((BLACK, line + 2), (mark.colour, line)):
+            cv2.polylines(picture, [outline], True, colour, thickness)
+    if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
+        canvas = Image.fromarray(picture)
+        draw, font = ImageDraw.Draw(canvas), ImageFont.load_default(size=max(11, round(max(canvas.size) / 75)))
+        for mark, outline in zip(marks, outlines, strict=True):
+            (x, y), (_, _, wide, high) = outline.min(axis=0), draw.textbbox((0, 0), mark.label, font=font)
+            at = np.clip((x, y - high - 2), 0, np.maximum(0, (canvas.width - wide - 2, canvas.height - high - 2)))
+            draw.text((at[0], at[1]), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=BLACK)
+        picture = np.asarray(canvas)
+    layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
+    return with_legend(picture, layers, title, gsd_m / scale if gsd_m else None)
+
+
+def draw_heat_map(
+    values: NDArray[np.float32],
+    *,
+    low: float,
+    high: float,
+    unit: str,
+    grey_below: float,
+    title: str,
+    legend: tuple[Layer, ...],
+    gsd_m: float | None,
+) -> NDArray[np.uint8]:
+    """Return a picture of values, (rows, columns), NaN for missing data, with title, legend (also of five values from
+    ``low`` to ``high``) and scale bar (``gsd_m``: metres per pixel of ``values``) below. Values below ``grey_below``
+    are grey."""
+    colours = viridis(values, low, high)
+    with np.errstate(invalid="ignore"):
+        below = values < grey_below
+    shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
+    colours[below] = shade.astype(np.uint8)[:, None]
+    picture, scale = resized(colours, max(1, _SMALLEST_SIDE // max(values.shape)))
+    steps = np.linspace(max(low, grey_below), high, _SWATCHES, dtype=np.float32)
+    named = zip(steps.tolist(), viridis(steps, low, high).tolist(), strict=True)
+    layers = [Layer(0, (red, green, blue), f"{value:.3g} {unit}") for value, (red, green, blue) in named]
+    return with_legend(picture, (*layers, *legend), title, gsd_m / scale if gsd_m else None)
+
+
+def viridis(values: NDArray[np.float32], low: float, high: float) -> NDArray[np.uint8]:
+    """Return colours of values, uint8 (..., 3), of the map viridis (van der Walt and Smith 2015, CC0): dark violet up
+    to ``low``, yellow from ``high``, white for NaN."""
     import cv2
 
-    height, width = classes.shape
-    shrink = min(1.0, LONGEST_SIDE / max(height, width))
-    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    whole = size == (width, height)
-    small = pixels if whole else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    picture = small.copy()
+    table = cv2.applyColorMap(np.arange(256, dtype=np.uint8)[None], cv2.COLORMAP_VIRIDIS)[0, :, ::-1]
+    there = np.isfinite(values)
+    share = (np.where(there, values, low) - low) / max(high - low, 1e-12)
+    colours = np.asarray(table[(np.clip(share, 0, 1) * 255 + 0.5).astype(np.intp)], np.uint8)
+    colours[~there] = NO_DATA_COLOUR
+    return colours
+
+
+def resized(pixels: NDArray[np.uint8], scale: float) -> tuple[NDArray[np.uint8], float]:
+    """Return a copy of a picture ``scale`` times as large, and the scale; enlarged pixels stay squares."""
+    import cv2
+
+    height, width = pixels.shape[:2]
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    method = cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST
+    return np.array(cv2.resize(pixels, size, interpolation=method), np.uint8), scale
+
+
+def tint_layers(picture: NDArray[np.uint8], classes: NDArray[np.uint8], layers: Sequence[Layer]) -> None:
+    """Fill the area of each layer of ``classes`` (rows, columns) over grey, because over green leaves its colour would
+    not match the legend, and outline it in full colour, in place."""
+    import cv2
+
+    size = (picture.shape[1], picture.shape[0])
     for layer in layers:
-        inside = classes == layer.value
-        if not whole:
-            inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
-        # Layers are drawn over grey, because over green leaves their colours would not match the legend.
-        greys = small[inside].sum(axis=1, keepdims=True, dtype=np.float32) / np.float32(3)
-        tint(picture, inside, layer.colour, greys, _FILL)
+        part = (classes == layer.value).astype(np.float32)
+        area = (cv2.resize(part, size, interpolation=cv2.INTER_AREA) >= 0.5).astype(np.uint8)
+        inside = area.view(np.bool_)
+        greys = picture[inside].mean(axis=1, keepdims=True, dtype=np.float32)
+        picture[inside] = (_FILL * np.array(layer.colour) + (1 - _FILL) * greys).astype(np.uint8)
+        edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
+        picture[edge.view(np.bool_)] = layer.colour
+
+
+def dim_outside(picture: NDArray[np.uint8], region: Box | None, scale: float = 1.0) -> None:
+    """Reduce the brightness outside of a region, in pixels that ``scale`` converts to those of the picture, in place;
+    nothing without a region."""
     if region is not None:
-        x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
-        dim_outside(picture, (x0, y0, x1, y1))
-        cv2.rectangle(picture, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 2)
-    return with_legend(picture, layers, title, gsd_m / shrink if gsd_m else None)
-
-
-def tint(
-    picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour, below: NDArray[np.float32], fill: float
-) -> None:
-    """Fill an area of a picture over ``below`` (pixels of the area, 1 or 3) with partial opacity, and outline it in
-    full colour, in place."""
-    import cv2
-
-    shade = np.array(colour, np.float32)
-    picture[inside] = (fill * shade + (1 - fill) * below).astype(picture.dtype)
-    area = inside.view(np.uint8)
-    edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
-    picture[edge.view(np.bool_)] = shade.astype(picture.dtype)
-
-
-def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:
-    """Reduce the brightness outside of ``region`` to ``share``, in place."""
-    x0, y0, x1, y1 = region
-    outside = np.ones(picture.shape[:2], np.bool_)
-    outside[y0:y1, x0:x1] = False
-    picture[outside] = (picture[outside] * share).astype(picture.dtype)
+        x0, y0, x1, y1 = (round(edge * scale) for edge in region)
+        outside = np.ones(picture.shape[:2], np.bool_)
+        outside[y0:y1, x0:x1] = False
+        picture[outside] = (picture[outside] * _DIMMED).astype(np.uint8)
 
 
 def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Image":
@@ -124,48 +222,30 @@ def with_legend(
 
     height, width = picture.shape[:2]
     text_px = max(12, min(24, width // 42))
-    font = ImageFont.load_default(size=text_px)
-    pad = text_px // 2
-    entries = [(layer.colour, layer.label) for layer in layers]
-    rows = _rows_of_legend(entries, font, width - 2 * pad, text_px)
+    font, pad, line = ImageFont.load_default(size=text_px), text_px // 2, text_px + text_px // 2
+    entries = [(layer.colour, layer.label, round(font.getlength(layer.label)) + line + pad) for layer in layers]
     bar = _scale_bar(width, metres_per_px)
-    lines = len(rows) + (1 if title else 0) + (1 if bar else 0)
-    widest = max([font.getlength(title), *(font.getlength(label) + text_px + pad for _, label in entries)])
-    size = (max(width, round(widest) + 2 * pad), lines * (text_px + pad) + pad)
-    below = Image.new("RGB", size, (255, 255, 255))
+    widest = max(width, round(font.getlength(title)) + 2 * pad, *(wide + pad for *_, wide in entries))
+    below = Image.new("RGB", (widest, line * (len(entries) + 2 + bool(bar)) + pad), (255, 255, 255))
     draw = ImageDraw.Draw(below)
-    y = pad
-    if title:
-        draw.text((pad, y), title, fill=(0, 0, 0), font=font)
-        y += text_px + pad
-    for row in rows:
-        x = pad
-        for colour, label in row:
-            draw.rectangle((x, y + 2, x + text_px, y + text_px), fill=colour, outline=(0, 0, 0))
-            draw.text((x + text_px + pad, y), label, fill=(0, 0, 0), font=font)
-            x += round(font.getlength(label)) + text_px + 4 * pad
-        y += text_px + pad
+    draw.text((pad, pad), title, fill=BLACK, font=font)
+    x, y = pad, pad + (line if title else 0)
+    for colour, label, wide in entries:
+        if x > pad and x + wide > widest:
+            x, y = pad, y + line
+        draw.rectangle((x, y + 2, x + text_px, y + text_px), fill=colour, outline=BLACK)
+        draw.text((x + line, y), label, fill=BLACK, font=font)
+        x += wide + 2 * pad
+    y += line if entries else 0
     if bar:
-        _draw_scale_bar(draw, pad, y, text_px, *bar, font)
-    sheet = np.full((height + size[1], size[0], 3), 255, np.uint8)
+        length, label = bar
+        draw.rectangle((pad, y + pad, pad + length, y + pad + 3), fill=BLACK)
+        draw.text((2 * pad + length, y), label, fill=BLACK, font=font)
+        y += line
+    sheet = np.full((height + y, widest, 3), 255, np.uint8)
     sheet[:height, :width] = picture
-    sheet[height:] = np.asarray(below)
+    sheet[height:] = np.asarray(below)[:y]
     return sheet
-
-
-def _rows_of_legend(
-    entries: Sequence[tuple[Colour, str]], font: "FreeTypeFont | ImageFont", width: int, text_px: int
-) -> list[list[tuple[Colour, str]]]:
-    rows: list[list[tuple[Colour, str]]] = []
-    used = math.inf
-    for colour, label in entries:
-        needed = font.getlength(label) + text_px * 3
-        if used + needed > width:
-            rows.append([])
-            used = 0.0
-        rows[-1].append((colour, label))
-        used += needed
-    return rows
 
 
 def _scale_bar(width: int, metres_per_px: float | None) -> tuple[int, str] | None:
@@ -175,196 +255,5 @@ def _scale_bar(width: int, metres_per_px: float | None) -> tuple[int, str] | Non
     target_m = 0.2 * width * metres_per_px
     power = 10.0 ** math.floor(math.log10(target_m))
     metres = max(step * power for step in (1, 2, 5) if step * power <= target_m * 1.0000001)
-    if metres >= 1000:
-        label = f"{metres / 1000:g} km"
-    elif metres >= 1:
-        label = f"{metres:g} m"
-    elif metres >= 0.01:
-        label = f"{metres * 100:g} cm"
-    else:
-        label = f"{metres * 1000:g} mm"
-    return max(2, round(metres / metres_per_px)), label
-
-
-def _draw_scale_bar(
-    draw: "ImageDraw", x: int, y: int, text_px: int, length: int, label: str, font: "FreeTypeFont | ImageFont"
-) -> None:
-    middle = y + text_px // 2
-    draw.line((x, middle, x + length, middle), fill=(0, 0, 0), width=3)
-    for end in (x, x + length):
-        draw.line((end, middle - text_px // 3, end, middle + text_px // 3), fill=(0, 0, 0), width=3)
-    draw.text((x + length + text_px // 2, y), label, fill=(0, 0, 0), font=font)
-
-
-_VIRIDIS = """
-440154 470d60 48186a 482374 472d7b 453781 424086 3e4989 3b528b 375b8d 33638d
-2f6b8e 2c728e 297a8e 26828e 23898e 21918c 1f988b 1fa088 22a785 28ae80 32b67a
-3fbc73 4ec36b 5ec962 70cf57 84d44b 98d83e addc30 c2df23 d8e219 ece51b fde725
-"""
-"""Colour map viridis (van der Walt and Smith 2015, CC0) at 33 positions: brighter is more, for any colour vision."""
-NO_DATA_COLOUR = (255, 255, 255)
-_SMALLEST_SIDE = 640
-"""Smaller pictures are enlarged to about this size, each pixel as a square."""
-_STEPS = 256
-
-
-def viridis(values: NDArray[np.float32], low: float, high: float) -> NDArray[np.uint8]:
-    """Return colours of values, uint8 (..., 3): dark violet up to ``low``, yellow from ``high``, white for NaN."""
-    table = _table()
-    there = np.isfinite(values)
-    share = (np.where(there, values, low) - low) / max(high - low, 1e-12)
-    colours = table[(np.clip(share, 0, 1) * (_STEPS - 1) + 0.5).astype(np.intp)]
-    colours[~there] = NO_DATA_COLOUR
-    return colours
-
-
-def draw_heat_map(
-    values: NDArray[np.float32],
-    *,
-    low: float,
-    high: float,
-    unit: str,
-    grey_below: float,
-    title: str,
-    legend: tuple[Layer, ...],
-    gsd_m: float | None,
-) -> NDArray[np.uint8]:
-    """Return a picture of values, (rows, columns), NaN for missing data, with a colour bar from ``low`` to ``high``,
-    and with title, legend and scale bar (``gsd_m``: metres per pixel of ``values``) below. Values below
-    ``grey_below`` are grey."""
-    from PIL import Image
-
-    colours = viridis(values, low, high)
-    with np.errstate(invalid="ignore"):
-        below = values < grey_below
-    shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
-    colours[below] = shade.astype(np.uint8)[:, None]
-    height, width = values.shape
-    enlarge = max(1, _SMALLEST_SIDE // max(height, width))
-    picture = Image.fromarray(colours).resize((width * enlarge, height * enlarge), Image.Resampling.NEAREST)
-    sheet = _with_colour_bar(picture, low, high, unit, grey_below)
-    return with_legend(np.asarray(sheet), legend, title, gsd_m / enlarge if gsd_m else None)
-
-
-def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float) -> "Image":
-    from PIL import Image, ImageDraw, ImageFont
-
-    text_px = max(12, min(24, max(picture.size) // 42))
-    font = ImageFont.load_default(size=text_px)
-    ticks = _ticks(low, high)
-    labels = [f"{tick:g} {unit}" for tick in ticks]
-    label_width = round(max(font.getlength(label) for label in labels))
-    tall = max(picture.height, 8 * text_px)
-    sheet = Image.new("RGB", (picture.width + text_px * 3 + label_width, tall), (255, 255, 255))
-    sheet.paste(picture, (0, 0))
-    top, bottom = text_px, tall - text_px
-    column = np.linspace(high, low, bottom - top, dtype=np.float32)[:, None]
-    bar = viridis(np.repeat(column, text_px, axis=1), low, high)
-    bar[column[:, 0] < grey_below] = 150
-    left = picture.width + text_px // 2
-    sheet.paste(Image.fromarray(bar), (left, top))
-    draw = ImageDraw.Draw(sheet)
-    draw.rectangle((left, top, left + text_px, bottom), outline=(0, 0, 0))
-    for tick, label in zip(ticks, labels, strict=True):
-        y = bottom - (tick - low) / max(high - low, 1e-12) * (bottom - top)
-        draw.line((left + text_px, y, left + text_px + 4, y), fill=(0, 0, 0), width=2)
-        draw.text((left + text_px + 8, y - text_px * 0.6), label, fill=(0, 0, 0), font=font)
-    return sheet
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return about five round values in the range."""
-    if not high > low:
-        return [low]
-    power = 10.0 ** math.floor(math.log10((high - low) / 4))
-    step = next(part * power for part in (1, 2, 2.5, 5, 10) if (high - low) / (part * power) <= 6)
-    first = math.ceil(low / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _table() -> NDArray[np.uint8]:
-    corners = np.array([list(bytes.fromhex(colour)) for colour in _VIRIDIS.split()], np.float64)
-    places = np.linspace(0, len(corners) - 1, _STEPS)
-    return np.stack([np.interp(places, np.arange(len(corners)), corners[:, k]) for k in range(3)], 1).astype(np.uint8)
-
-
-_HALO: Colour = (0, 0, 0)
-_MOST_LABELS = 150
-"""Maximum number of labels; if there are more, none is drawn, because they would hide the picture."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Marked object: a ``box`` (x0, y0, x1, y1), a ``circle`` (x, y, radius) or an ``outline`` ((x, y), ...), pixels.
-
-    If several are given, all are drawn.
-    """
-
-    colour: Colour
-    label: str = ""
-    box: tuple[float, float, float, float] | None = None
-    circle: tuple[float, float, float] | None = None
-    outline: tuple[tuple[float, float], ...] | None = None
-
-
-def draw_marks(
-    pixels: NDArray[np.uint8],
-    marks: Sequence[Mark],
-    *,
-    legend: Sequence[tuple[Colour, str]] = (),
-    region: Box | None = None,
-    gsd_m: float | None = None,
-    title: str = "",
-    zoom: int = 1,
-) -> NDArray[np.uint8]:
-    """Return the picture, enlarged by the integer ``zoom``, with all marks; the rest of the picture around
-    ``region`` is dimmed; title, legend and scale bar are below."""
-    import cv2
-    from PIL import Image, ImageDraw, ImageFont
-
-    pixels = pixels.repeat(zoom, axis=0).repeat(zoom, axis=1)
-    height, width = pixels.shape[:2]
-    shrink = min(1.0, LONGEST_SIDE / max(height, width))
-    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    picture = np.array(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)) if shrink < 1 else pixels
-    scale = zoom * shrink
-    if region is not None:
-        x0, y0, x1, y1 = (round(edge * scale) for edge in region)
-        dim_outside(picture, (x0, y0, x1, y1))
-    canvas = Image.fromarray(picture)
-    draw = ImageDraw.Draw(canvas)
-    line = max(2, round(max(canvas.size) / 400))
-    for mark in marks:
-        # A dark line below the coloured one makes it visible on any background.
-        for colour, thickness in ((_HALO, line + 2), (mark.colour, line)):
-            if mark.box is not None:
-                x0, y0, x1, y1 = (edge * scale for edge in mark.box)
-                draw.rectangle((x0, y0, max(x0, x1 - 1), max(y0, y1 - 1)), outline=colour, width=thickness)
-            if mark.circle is not None:
-                x, y, radius = (part * scale for part in mark.circle)
-                draw.ellipse((x - radius, y - radius, x + radius, y + radius), outline=colour, width=thickness)
-            if mark.outline is not None and len(mark.outline) > 1:
-                points = [(x * scale, y * scale) for x, y in (*mark.outline, mark.outline[0])]
-                draw.line(points, fill=colour, width=thickness, joint="curve")
-    if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
-        font = ImageFont.load_default(size=max(11, round(max(canvas.size) / 75)))
-        for mark in marks:
-            if mark.label:
-                x, y = _corner(mark, scale)
-                box = draw.textbbox((0, 0), mark.label, font=font)
-                x = min(max(0.0, x), max(0.0, canvas.width - box[2] - 2))
-                y = min(max(0.0, y - box[3] - 2), max(0.0, canvas.height - box[3] - 2))
-                draw.text((x, y), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=(0, 0, 0))
-    layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
-    return with_legend(np.asarray(canvas), layers, title, gsd_m / scale if gsd_m else None)
-
-
-def _corner(mark: Mark, scale: float) -> tuple[float, float]:
-    """Return the lower left corner of the label, at the top left of the marked object."""
-    if mark.box is not None:
-        return mark.box[0] * scale, mark.box[1] * scale
-    if mark.circle is not None:
-        x, y, radius = mark.circle
-        return (x - 0.7 * radius) * scale, (y - 0.7 * radius) * scale
-    points = mark.outline or ((0.0, 0.0),)
-    return min(x for x, _ in points) * scale, min(y for _, y in points) * scale
+    least, unit = next(each for each in _LENGTH_UNITS if metres >= each[0])
+    return max(2, round(metres / metres_per_px)), f"{metres / (least or 0.001):g} {unit}"

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
-from agrotools.vision.formats import (
-    MAX_PIXELS,
-    PHOTO_FORMATS,
-    damaged,
-    file_format,
-    refuse_outside,
-    remarks_beside,
-    too_large,
-)
+from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, remarks_beside, too_large
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -174,12 +166,9 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
     return RgbImage(pixels, valid, (*notes, *beside[0]), (*flags, *beside[1]))
 
 
-def read_labels(
-    path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
-) -> LabelImage:
-    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours; of a
-    ``region`` alone, if given. ToolError as :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes
-    values) or a mask with classes as colours."""
+def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | None = None) -> LabelImage:
+    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours. ToolError as
+    :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask with classes as colours."""
     from agrotools.vision.rasters import open_raster
 
     name = shown_as or path.name
@@ -189,13 +178,10 @@ def read_labels(
         raise ToolError("unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF")
     if kind in ("tiff", "envi"):
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
-            return _labels_of_raster(raster.read([1], region), len(raster.data_bands), name, argument)
+            return _labels_of_raster(raster.read([1]), len(raster.data_bands), name, argument)
     notes: list[str] = []
     with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
         upright = _turn_upright(image, notes)
-        if region is not None:
-            refuse_outside(region, upright.width, upright.height, name)
-            upright = upright.crop(region)
         mode, values = upright.mode, np.asarray(upright)
     if mode in ("P", "L", "1") or mode.startswith("I"):
         return LabelImage(values.astype(np.int32), None, tuple(notes))

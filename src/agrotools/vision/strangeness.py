@@ -119,14 +119,11 @@ def has_references_of(domain: str, net_sha256: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """References in one description.
-
-    ``known``: (n, width). ``classes``: (n,), -1 if none. ``other``: (m, width); without it there is no term of ratio.
-    """
+    """References in one description. ``known``: (n, width). ``classes``: (n,), -1 if none. ``other``: (m, width)."""
 
     known: Vector
-    classes: NDArray[np.int64] | None = None
-    other: Vector | None = None
+    classes: NDArray[np.int64]
+    other: Vector
 
 
 def terms_of(
@@ -134,12 +131,8 @@ def terms_of(
     references: Mapping[str, References],
     labels: NDArray[np.int64] | None,
     likeness: NDArray[np.float64] | None = None,
-    excluded: NDArray[np.bool_] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,).
-
-    Without classes, known references that are ``excluded``, bool (n, references), do not count for a picture.
-    """
+    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,)."""
     terms: dict[str, NDArray[np.float64]] = {}
     for name, rows in values.items():
         one = references[name]
@@ -147,10 +140,9 @@ def terms_of(
         for label in (-1,) if labels is None else np.unique(labels):
             chosen = slice(None) if labels is None else labels == label
             of_class = one.known if labels is None else one.known[one.classes == label]
-            near[chosen] = nearest_distance(rows[chosen], of_class, excluded if labels is None else None)
+            near[chosen] = nearest_distance(rows[chosen], of_class)
         terms[f"{name} near"] = np.log(near)
-        if one.other is not None:
-            terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
+        terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
     if likeness is not None:
         terms["likeness"] = np.log(np.maximum(1 - likeness, _LEAST_DISTANCE))
     return terms
@@ -162,16 +154,9 @@ def score_of(terms: Mapping[str, NDArray[np.float64]], scales: Mapping[str, Scal
     return np.sum(parts, axis=0)
 
 
-def nearest_distance(
-    rows: Vector, references: Vector, excluded: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """Return the root mean squared distance of each row to the nearest three references, at least 0.001.
-
-    ``excluded``, (rows, references), is True for references that do not count for a row.
-    """
+def nearest_distance(rows: Vector, references: Vector) -> NDArray[np.float64]:
+    """Return the root mean squared distance of each row to the nearest three references, at least 0.001."""
     squares = (rows**2).sum(axis=1)[:, None] + (references**2).sum(axis=1) - 2 * rows @ references.T
-    if excluded is not None:
-        squares[excluded] = np.inf
     count = min(NEIGHBOURS, len(references))
     nearest = np.partition(np.maximum(squares, 0), count - 1, axis=1)[:, :count]
     return np.maximum(np.sqrt(nearest.mean(axis=1, dtype=np.float64)), _LEAST_DISTANCE)

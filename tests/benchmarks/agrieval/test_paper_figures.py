@@ -68,7 +68,7 @@ def add_run(
 
 
 def text_of(tables: RunsBesidePaper, width: int = 100) -> str:
-    return rendered(tables.terminal(), width)
+    return rendered(tables.tables(), width)
 
 
 def table(text: str, title: str) -> str:

@@ -10,7 +10,7 @@ from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
-from agrotools.runner.recorded_tools import RecordedTools
+from agrotools.runner.plan import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
 

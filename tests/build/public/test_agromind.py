@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fake_agromind import COUNTS, PALMS
+from data_sets import AGROMIND_COUNTS, PALM_COUNTS
 from parts import original_of, things_of
 
 from agrotools.build.sources.part import Part
@@ -19,8 +19,12 @@ def _things(part: Part) -> dict[str, Thing]:
 
 
 def test_counts_are_those_of_the_answers_whether_numbers_or_options(folder: Path, tmp_path: Path) -> None:
-    things = _things(agromind(folder, tmp_path, 40))
-    for number, count in enumerate(PALMS):
+    part = agromind(folder, tmp_path, 40)
+    assert part.metadata["agromind_counted_pictures"] == {
+        "oil palm": 11, "mango": 6, "apple": 6, "almond": 6, "maize tassel": 6, "plant": 6,
+    }  # fmt: skip
+    things = _things(part)
+    for number, count in enumerate(PALM_COUNTS):
         name = f"44000_4000_{number}_77.jpg"
         # Two answers contradict each other about the third.
         assert (name in things) == (number != 2)
@@ -29,22 +33,8 @@ def test_counts_are_those_of_the_answers_whether_numbers_or_options(folder: Path
             area_ha = 210 * 200 * GSD_M**2 / 10_000
             assert things[name].truth["density_per_ha"] == pytest.approx(count / area_ha, rel=1e-3)
             assert things[name].files[0].gsd_m == GSD_M
-    for number, count in enumerate(COUNTS):
+    for number, count in enumerate(AGROMIND_COUNTS):
         assert things[f"image_{number:04d}.jpg"].truth == {"count": count}
         assert things[f"mango_{number}.png"].arguments["target"] == "mango"
         assert things[f"05-15_{number}.png"].words["fruits"] == "young plants"
     assert not any("Pest" in name or "passwd" in name for name in things)
-
-
-def test_what_no_tool_answers_is_left_out_and_told_by_reason(folder: Path, tmp_path: Path) -> None:
-    part = agromind(folder, tmp_path, 40)
-    assert dict(part.dropped) == {
-        "repeated": 2,
-        "incomplete": 2,
-        "with two answers for one picture": 1,
-        "about pictures of IP102, which is a source of its own": 6,
-        "with an answer that no tool measures": 3,
-    }
-    assert part.metadata["agromind_counted_pictures"] == {
-        "oil palm": 11, "mango": 6, "apple": 6, "almond": 6, "maize tassel": 6, "plant": 6,
-    }  # fmt: skip

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_sets import SHARES
-from fake_clcd import write_clcd
+from data_sets import SHARES, write_clcd
 from PIL import Image
 
 from agrotools.build.sources import reading
@@ -75,20 +74,6 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
     assert 10 <= shares[2] < 20 < shares[3]
     assert len(reads) == 8
     assert list(things(clcd(folder, tmp_path, 2))) == list(things(part))
-
-
-def test_incomplete_repeated_and_blank_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
-    folder = write_clcd(tmp_path / "set", [*SHARES[:5], 9, 9])
-    test = folder / "CLCD" / "test"
-    (test / "label" / "00000.png").unlink()
-    (test / "label" / "00001.png").unlink()
-    (test / "time2" / "00002.png").unlink()
-    for place in ("time1", "time2", "label"):
-        (test / place / "00006.png").write_bytes((test / place / "00005.png").read_bytes())
-    Image.new("RGB", (160, 160)).save(test / "time1" / "00003.png")
-    part = clcd(folder, tmp_path, 20)
-    assert len(things(part)) == 2
-    assert part.dropped == {"no label": 2, "no time2": 1, "blank picture": 1, "repeated": 1}
 
 
 def test_a_mask_that_was_saved_as_jpeg_is_cut_at_the_middle_of_the_scale(tmp_path: Path) -> None:

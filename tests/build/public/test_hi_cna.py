@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from data_sets import SHARES
-from fake_hi_cna import SIZE, draw_bands, write_bands, write_hi_cna
+from data_sets import FIELDS_PX, SHARES, draw_land, write_bands, write_hi_cna
 from PIL import Image
 from rasterio.transform import from_origin
 
@@ -45,7 +44,7 @@ def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: 
 def test_red_is_shown_red(tmp_path: Path, dtype: str) -> None:
     part = hi_cna(write_hi_cna(tmp_path / "set", SHARES, dtype), tmp_path, 20)
     for stem, thing in scenes(part).items():
-        for pixels, bands in zip(shown(part, thing), draw_bands(int(stem[4:]), SHARES[int(stem[4:])]), strict=False):
+        for pixels, bands in zip(shown(part, thing), draw_land(int(stem[4:]), SHARES[int(stem[4:])]), strict=False):
             for channel, band in enumerate((2, 1, 0)):
                 assert np.corrcoef(pixels[..., channel].ravel(), bands[band].ravel())[0, 1] > 0.95
     assert ("as stored" in next(iter(scenes(part).values())).files[0].note) == (dtype == "uint8")
@@ -53,13 +52,13 @@ def test_red_is_shown_red(tmp_path: Path, dtype: str) -> None:
 
 def test_ground_that_stayed_as_it_was_looks_as_it_did(tmp_path: Path) -> None:
     folder = write_hi_cna(tmp_path / "set", [30])
-    (before, after), (first, second) = draw_bands(0, 30)[:2], (folder / f"test/image{n}/gf2_0.tif" for n in (1, 2))
+    (before, after), (first, second) = draw_land(0, 30)[:2], (folder / f"test/image{n}/gf2_0.tif" for n in (1, 2))
     write_bands(first, before, "uint16")
-    same = np.where(np.mgrid[0:SIZE, 0:SIZE][1] < SIZE // 2, before, after)
+    same = np.where(np.mgrid[0:FIELDS_PX, 0:FIELDS_PX][1] < FIELDS_PX // 2, before, after)
     write_bands(second, same, "uint16")
     part = hi_cna(folder, tmp_path, 5)
     one, two = shown(part, scenes(part)["gf2_0"])
-    assert np.array_equal(one[:, : SIZE // 2], two[:, : SIZE // 2])
+    assert np.array_equal(one[:, : FIELDS_PX // 2], two[:, : FIELDS_PX // 2])
     assert not np.array_equal(one, two)
 
 
@@ -75,29 +74,20 @@ def test_eight_bits_stay_as_they_are_where_infrared_calls_itself_alpha_and_is_0(
             assert np.array_equal(pixels, bands[:3].transpose(1, 2, 0))
 
 
-def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
-    folder = write_hi_cna(tmp_path / "set" / "Hi-CNA", [*SHARES[:5], 9, 9])
-    test = folder / "test"
-    (test / "change" / "gf2_0.png").unlink()
-    (test / "image1" / "gf2_1.tif").unlink()
-    (test / "image2" / "gf2_1.tif").unlink()
-    for name in ("image1/gf2_{}.tif", "image2/gf2_{}.tif", "change/gf2_{}.png"):
-        (test / name.format(6)).write_bytes((test / name.format(5)).read_bytes())
-    write_bands(test / "image2" / "gf2_3.tif", np.zeros((4, SIZE, SIZE)), "uint16")
-    part = hi_cna(tmp_path / "set", tmp_path, 20)
-    assert len(scenes(part)) == 3
-    assert part.dropped == {
-        "no change": 1, "no image1 and image2": 1, "blank picture": 1, "repeated": 1,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("nodata", [0, 255, None])
 def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path, nodata: int | None) -> None:
     folder = write_hi_cna(tmp_path / "set", [0, 20])
     truths = [scene.truth for _, scene in sorted(scenes(hi_cna(folder, tmp_path, 5)).items())]
     for path in list((folder / "test/change").iterdir()):
         mask = np.asarray(Image.open(path))
-        profile = {"driver": "GTiff", "count": 1, "height": SIZE, "width": SIZE, "dtype": "uint8", "crs": "EPSG:32650"}
+        profile = {
+            "driver": "GTiff",
+            "count": 1,
+            "height": FIELDS_PX,
+            "width": FIELDS_PX,
+            "dtype": "uint8",
+            "crs": "EPSG:32650",
+        }
         transform = from_origin(400_000, 3_400_000, 0.8, 0.8)
         with rasterio.open(path.with_suffix(".tif"), "w", nodata=nodata, transform=transform, **profile) as raster:
             raster.write(mask, 1)

@@ -1,6 +1,5 @@
 """Adapters on incomplete data sets, on layouts that differ from the documented one, and on real files."""
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -75,16 +74,6 @@ def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path
     header = build_sources([f"fpcd={folder}"], tmp_path / "out")
     assert header.metadata["shares"]["fpcd"]["made"] > 0  # pyright: ignore
     assert adapter_of("fpcd")(folder, tmp_path, 10).files == before.files
-
-
-def test_the_index_of_plantseg_is_not_used(own_set: Callable[[str], Path], scratch: Path) -> None:
-    folder = own_set("plantseg")
-    table = folder / "Metadata.csv"
-    before = adapter_of("plantseg")(folder, scratch, 10)
-    table.write_text(re.sub(r"(?m)^\d+,", "7,", table.read_text()))
-    again = adapter_of("plantseg")(folder, scratch, 10)
-    truths = [[one.shown(0, 1).truth for one in part.subjects] for part in (before, again)]
-    assert truths[0] == truths[1]
 
 
 @pytest.mark.parametrize(

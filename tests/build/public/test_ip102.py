@@ -4,16 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from fake_ip102 import SHELL
+from data_sets import SHELL_PEST
 from parts import original_of, things_of
 from PIL import Image
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates import Thing
 from agrotools.knowledge.kb_names import kb_names
 
 ip102 = adapter_of("ip102")
@@ -39,7 +37,7 @@ def test_classes_keep_their_names_and_each_is_known_but_one() -> None:
     assert (CLASSES[0], CLASSES[101]) == ("rice leaf roller", "Cicadellidae")
     assert CLASSES[43] == "sericaorient alismots chulsky"
     assert CROPS.count("citrus") == 19
-    assert set(range(102)) - pests().keys() == {SHELL}
+    assert set(range(102)) - pests().keys() == {SHELL_PEST}
     assert pests()[29].name == "bird cherry-oat aphid"
 
 
@@ -73,19 +71,6 @@ def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(
     assert len(seen) > 60
     assert max(seen.values()) == 1
     assert len({thing.words["crop"] for _, thing in _things(part, "pest_photo")}) == 8
-    put = Counter[str]()
-    for question in (one for file in TEMPLATES for one in load_templates(file)):
-        for subject in part.subjects:
-            if subject.of != question.of or subject.things < question.things:
-                continue
-            things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.instantiate(things, np.random.default_rng(1))
-            if asked is not None:
-                put[question.template] += 1
-                for wording in question.wordings:
-                    query = asked.query(wording)
-                    assert "{" not in query
-    assert put.keys() == {one.template for file in TEMPLATES for one in load_templates(file)}
 
 
 def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left_out(folder, tmp_path, scratch):
@@ -97,24 +82,3 @@ def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left
     assert _pixels(made[0]).shape[2] == 3
     assert not used & {tested[2], "40410.jpg"}
     assert len(used & {tested[1], tested[3]}) <= 1
-    dropped = {reason: count for reason, count in part.dropped.items() if count}
-    assert dropped == {
-        "of a class that cannot be told": 4,
-        "also in the train split": 1,
-        "repeated": 1,
-        "under 64 px": 1,
-    }
-
-
-def test_questions_are_varied(folder: Path, scratch: Path) -> None:
-    part = ip102(folder, scratch, 80)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len(chosen) == 80
-    uses = Counter(item.question.template for item in chosen)
-    assert uses.keys() == {question.template for question in part.questions}
-    assert max(uses.values()) <= 12
-    assert Counter(len({call.tool for call in item.instance.calls}) for item in chosen)[2] > 40
-    assert {item.instance.answer_type for item in chosen} == {"exact", "open_text"}
-    assert len({item.query for item in chosen}) == 80
-    for item in chosen:
-        assert "{" not in item.query

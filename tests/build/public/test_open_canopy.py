@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
+from data_sets import CANOPY_ROW, LEFT_M, PIXEL_M, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
 
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
@@ -27,7 +27,7 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(folder: Path, tmp
     part = open_canopy(folder, scratch, 20)
     assert facts(part)["test_tiles"] == 6
     assert len(part.files) == facts(part)["windows"] >= 16
-    test_columns = [column for column, tile in enumerate(ROW) if tile.split == "test"]
+    test_columns = [column for column, tile in enumerate(CANOPY_ROW) if tile.split == "test"]
     for path in part.files.values():
         with rasterio.open(path) as source:
             found, where, crs = source.read(1, masked=True), source.transform, source.crs
@@ -39,7 +39,7 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(folder: Path, tmp
         assert int(column) in test_columns
         # A tile that begins within a pixel is moved to the nearest one, so its window may be a pixel off.
         x, y = round(across / PIXEL_M), round(down / PIXEL_M)
-        heights, classes = draw_tile((2021, 2023)[int(row)], int(column), ROW[int(column)].looks)
+        heights, classes = draw_tile((2021, 2023)[int(row)], int(column), CANOPY_ROW[int(column)].looks)
         shifts = [
             (np.isin(classes, MEASURED_CLASSES)[part], heights[part] / 10)
             for dy in (-1, 0, 1)

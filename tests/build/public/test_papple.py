@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from fake_papple import FOCAL_PX, HEIGHT, WIDTH
+from data_sets import APPLES_HEIGHT, APPLES_WIDTH, FOCAL_PX
 from parts import things_of
 from PIL import Image
 
@@ -45,26 +45,16 @@ def test_sizes_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Pa
     halved = 0
     for thing in things_of(part):
         image, depth = thing.files
-        assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (WIDTH, HEIGHT)
+        assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (APPLES_WIDTH, APPLES_HEIGHT)
         assert image.intrinsics.fx_px == image.intrinsics.fy_px == FOCAL_PX
         assert depth.kind == "depth"
         stored = np.asarray(Image.open(part.files[depth.path])).astype(float)
         metres = np.load(folder / "depth_maps" / f"{part.files[image.path].stem}.npy")
-        halved += metres.shape[0] < HEIGHT
-        step = HEIGHT // metres.shape[0]
+        halved += metres.shape[0] < APPLES_HEIGHT
+        step = APPLES_HEIGHT // metres.shape[0]
         assert depth.depth_unit_mm is not None
         assert np.abs(stored[::step, ::step] * depth.depth_unit_mm / 1000 - metres).max() < 0.6e-4
     assert halved
-
-
-def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = papple(folder, tmp_path, 30).dropped
-    assert isinstance(left_out, dict)
-    assert (left_out["pictures whose names tell no year"], left_out["pictures without a usable apple"]) == (1, 1)
-    assert (left_out["pictures without depth"], left_out["outlines of fewer than three points"]) == (1, 19)
-    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
-                 "shown in another picture already"):  # fmt: skip
-        assert left_out[f"apples {what}"], what
 
 
 def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:

@@ -5,16 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from fake_plantseg import write_plantseg
+from data_sets import write_plantseg
 from parts import things_by_file
 from PIL import Image
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.plants import CAUSES, known_diseases
-from agrotools.build.templates import load_templates
 from agrotools.knowledge.kb_names import kb_names
 
 plantseg = adapter_of("plantseg")
@@ -81,13 +78,6 @@ def test_every_label_has_a_plant_a_name_of_its_own_and_a_crop_that_the_tool_find
     assert {disease.cause for disease in diseases} == {*CAUSES, None}
 
 
-def test_an_archive_that_nests_folders_and_holds_hidden_files_is_read(tmp_path: Path) -> None:
-    root = write_plantseg(tmp_path / "set" / "plantsegv2" / "plantsegv2", 2)
-    (tmp_path / "set" / "__MACOSX" / "images" / "test").mkdir(parents=True)
-    (root / "images" / "test" / "._apple.jpg").write_bytes(b"x")
-    assert plantseg(tmp_path / "set", tmp_path, 5).subjects
-
-
 def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_path: Path) -> None:
     folder = write_plantseg(tmp_path / "set")
     # Found in a copy of the set: what a file holds is read once and remembered.
@@ -104,53 +94,6 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     things = things_by_file(part)
     assert broken not in things
     assert len(set(twins) & things.keys()) < 2
-
-
-def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(folder: Path, tmp_path: Path) -> None:
-    part = plantseg(folder, tmp_path, 34)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len(chosen) == 34
-    assert len({item.question.template for item in chosen}) == len(part.questions)
-    answers: dict[str, Counter[object]] = {}
-    for item in chosen:
-        answers.setdefault(item.question.template, Counter())[str(getattr(item.slots[0], "value", None))] += 1
-    for template in ("plant_disease_same", "plant_disease_suspected", "plant_disease_which", "plant_disease_cause"):
-        assert len(answers[template]) > 1
-
-
-def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_path: Path) -> None:
-    labels = {plant: [one.label for one in known_diseases().values() if one.plant == plant] for plant in PLANTS}
-    part = plantseg(write_plantseg(tmp_path / "set", 2, all_diseases=labels), tmp_path, 500)
-    assert {subject.metadata["crop"] for subject in part.subjects} == set(PLANTS)
-    cause_of = {entry.id: entry.taxonomy.pathogen_type for entry in kb_names().entries}
-    put: Counter[str] = Counter()
-    for question in load_templates("plant_disease"):
-        for subject in (each for each in part.subjects if each.of == question.of):
-            things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.instantiate(things, np.random.default_rng(1))
-            if asked is None:
-                continue
-            put[question.template] += 1
-            slot = asked.slots[0]
-            words, ids = asked.words, [str(thing.truth["best"]) for thing in things]
-            match question.template:
-                case "plant_disease_suspected":
-                    assert slot.value == (words["suspected"] == words["disease"])
-                case "plant_disease_same":
-                    assert slot.value == (ids[0] == ids[1])
-                case "plant_disease_cause":
-                    assert slot.value == cause_of[ids[0]]
-                case "plant_disease_which":
-                    assert slot.value == things[ids.index(words["sought_id"])].called
-                case "plant_disease_which_cause":
-                    causes = [cause_of[one] for one in ids]
-                    assert slot.value == things[causes.index(words["sought_cause"].split()[1])].called  # pyright: ignore
-                case _:
-                    assert slot.value == words["disease"]
-                    assert words["label"] in slot.names  # pyright: ignore
-            for wording in question.wordings:
-                assert "{" not in asked.query(wording)
-    assert put.keys() == {question.template for question in load_templates("plant_disease")}
 
 
 def test_lesions_are_measured_by_their_masks_in_pairs_of_one_plant(folder: Path, tmp_path: Path) -> None:

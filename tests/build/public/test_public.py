@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fake_deepweeds import write_deepweeds
+from data_sets import write_deepweeds
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,23 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from fake_weedmap import (
+from data_sets import (
     CHANNELS,
     COLUMNS_PX,
     CROP_ALONE,
-    EDGE,
     EMPTY,
     OUTSIDE,
     ROWS_PX,
-    draw_bands,
+    draw_channels,
     draw_labels,
     write_weedmap,
 )
 from PIL import Image
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.public import adapter_of
 
 weedmap = adapter_of("weedmap")
@@ -45,7 +42,7 @@ def pictures(part):
         np.maximum(bands, 1)[:, valid].tobytes(): (name, frame)
         for name in CHANNELS
         for frame in range(8)
-        for bands, (_, valid) in [(draw_bands(name, frame), draw_labels(name, frame))]
+        for bands, (_, valid) in [(draw_channels(name, frame), draw_labels(name, frame))]
     }
     for subject in (one for one in part.subjects if one.of == "field"):
         for index in range(subject.things):
@@ -83,7 +80,7 @@ def test_tiles_have_named_bands_and_pairs_are_of_one_map(whole) -> None:
         with rasterio.open(whole.files[file.path]) as source:
             assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
             assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
-            assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
+            assert np.abs(source.read().astype(int) - draw_channels(name, frame)).max() <= 1
     for subject in (one for one in whole.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 
@@ -96,36 +93,10 @@ def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(f
     assert {name for name, _ in frames} == {"003", "005"}
 
 
-def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
-    root = write_weedmap(tmp_path / "set", maps="003") / "Tiles" / "RedEdge" / "003"
-    (root / "tile" / "RE" / "frame0000.png").unlink()
-    (root / "groundtruth" / "003_frame0001_GroundTruth_color.png").write_bytes(b"\x89PNG\r\n")
-    Image.new("RGB", SIZE, (0, 0, 255)).save(root / "groundtruth" / "003_frame0002_GroundTruth_color.png")
-    whole = (root / "tile" / "NIR" / "frame0007.png").read_bytes()
-    (root / "tile" / "NIR" / "frame0007.png").write_bytes(whole[: len(whole) // 2])
-    part = weedmap(tmp_path / "set", scratch, 20)
-    assert sorted(at for _, at in pictures(part)) == [("003", EDGE), ("003", CROP_ALONE)]
-    assert part.dropped == {
-        "incomplete": 1,
-        "unreadable": 2,
-        "with labels of other colours": 1,
-        "mostly outside the map": 1,
-        "empty": 1,
-    }
-
-
-def test_grey_may_be_stored_as_colours_and_bands_are_asked_about(tmp_path: Path, scratch: Path, whole) -> None:
+def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
     root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
     expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
     for path in (root / "tile" / "G").glob("*.png"):
         with Image.open(path) as picture:
             picture.convert("RGB").save(path)
     assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
-    chosen = choose(whole.subjects, whole.questions, 62, SEED)
-    about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
-    assert len(about_bands) >= 6
-    assert len(about_bands) < len(chosen) / 2
-    for item in about_bands:
-        for call in item.instance.calls:
-            if call.tool == "measure_crop_weed_area":
-                assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
+from data_sets import WEED_NUMBERS, WEEKS, draw_plant
 from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 
@@ -42,7 +40,7 @@ def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> 
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
         values = np.asarray(Image.open(folder / "test" / "mmseg_masks" / f"{path.stem}.png"))
-        plant, total = int((values == NUMBERS[_told(path)[0]]).sum()), int((values != 255).sum())
+        plant, total = int((values == WEED_NUMBERS[_told(path)[0]]).sum()), int((values != 255).sum())
         assert 0 < (values == 255).sum() < 0.01 * values.size
         assert thing.tool == "measure_crop_weed_area"
         expected = {"total_px": total, "veg_px": plant, "veg_pct": pytest.approx(100 * plant / total, rel=1e-5)}
@@ -52,7 +50,7 @@ def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> 
     forms = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():
-        plant, _ = draw_mask(*_told(path))
+        plant, _ = draw_plant(*_told(path))
         rows, columns = np.flatnonzero(plant.any(axis=1)), np.flatnonzero(plant.any(axis=0))
         form = thing.truth["plants"][0]  # pyright: ignore
         assert form["area_px"] == plant.sum()  # pyright: ignore
@@ -91,72 +89,3 @@ def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_cu
     assert {path.stem for path in things_by_file(weedsense(folder, tmp_path, 6), "pot_weed")} == {
         path.stem for path in things_by_file(part, "pot_weed")
     }
-
-
-def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
-    own = write_weedsense(tmp_path / "set", codes=5, frames=1)
-    _masks(own)[-1].unlink()
-    table = own / "test" / "test_data.csv"
-    table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
-    part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {"listed files that are missing": 1, "incomplete": 1}
-    assert len(things_by_file(part, "pot_weed")) == 23
-
-
-def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: Path) -> None:
-    empty, undecided, other, mixed = _masks(own)[0], _masks(own)[6], _masks(own)[12], _masks(own)[17]
-    _rewrite(empty, lambda values: np.where(values == 255, values, 0).astype(np.uint8))
-
-    def undecide(values: np.ndarray) -> np.ndarray:
-        values[:4] = 255
-        return values
-
-    _rewrite(undecided, undecide)
-    _rewrite(other, lambda values: np.where(values == NUMBERS[CODES[2]], NUMBERS[CODES[0]], values).astype(np.uint8))
-
-    def add_other(values: np.ndarray) -> np.ndarray:
-        values[20:40, 20:40] = NUMBERS[CODES[1]]
-        return values
-
-    _rewrite(mixed, add_other)
-    part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {
-        "without a plant": 1,
-        "with more than 1 % left undecided": 1,
-        "with the number of another species": 2,
-    }
-    assert {path.stem for path in things_by_file(part, "pot_weed")} == {
-        path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
-    }
-
-
-def _fullest(covers: list[float], _: list[int]) -> str:
-    return f"image_{int(np.argmax(covers)) + 1}.jpg"
-
-
-ANSWERS: dict[str, Callable[[list[float], list[int]], float | str]] = {
-    "pot_weed_cover": lambda covers, _: covers[0],
-    "pot_weed_more": _fullest,
-    "pot_weed_peak": _fullest,
-    "pot_weed_factor": lambda covers, _: covers[1] / covers[0],
-    "pot_weed_points": lambda covers, _: abs(covers[1] - covers[0]),
-    "pot_weed_rate": lambda covers, weeks: (covers[1] - covers[0]) / (weeks[1] - weeks[0]),
-    "pot_weed_mean": lambda covers, _: float(np.mean(covers)),
-}
-
-
-def test_answers_are_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
-    part = weedsense(folder, tmp_path, 34)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len({item.question.template for item in chosen}) == 14
-    for item in chosen:
-        stems = [part.files[file.path].stem for file in item.instance.files]
-        values = [np.asarray(Image.open(folder / f"test/mmseg_masks/{stem}.png")) for stem in stems]
-        covers = [100 * np.count_nonzero((one > 0) & (one < 255)) / np.count_nonzero(one < 255) for one in values]
-        weeks = [_told(Path(stem))[1] for stem in stems]
-        if item.question.template in ANSWERS:
-            answer = ANSWERS[item.question.template](covers, weeks)
-            expected = answer if isinstance(answer, str) else pytest.approx(answer, rel=1e-4)
-            assert item.slots[0].value == expected, item.question.template  # pyright: ignore
-    fullest = [item.slots[0].value for item in chosen if item.question.template == "pot_weed_peak"]  # pyright: ignore
-    assert len(set(fullest)) > 1

@@ -10,27 +10,15 @@ from agrotools.scoring.judging.questions import read_grade
 @pytest.mark.parametrize(
     ("reply", "grade"),
     [
-        ('{"reason": "all points", "grade": 2}', 2),
-        ('{"grade": "1", "reason": "half"}', 1),
-        ("{'grade': 0, 'reason': 'no answer'}", 0),
-        ('```json\n{"grade": 2}\n```', 2),
+        ('{"reason": "all points", "grade": 2}', 2), ('{"grade": "1", "reason": "half"}', 1),
+        ("{'grade': 0, 'reason': 'no answer'}", 0), ('```json\n{"grade": 2}\n```', 2),
         ('All of it is there, so a grade of 2 would be right, but for the dose.\n{"reason": "dose", "grade": 1}', 1),
-        ('{"grade": 1}\nIn short:\n```json\n{"grade": "1"}\n```', 1),
-        ('{"Score": 2.0}', 2),
-        ('{"grade": 1} {"reason": "half"}', 1),
-        ('{"grade": "2/2"}', 2),
-        ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
-        ("**Grade: 2**", 2),
-        ("Grade: 2, 3 of the points are there", 2),
-        ("The grade is 1.", 1),
-        ("Score: 1/2", 1),
-        ("评分：2分", 2),
-        ("得分为１", 1),
-        ("2", 2),
-        ("1 分。", 1),
-        ("０", 0),
+        ('{"grade": 1}\nIn short:\n```json\n{"grade": "1"}\n```', 1), ('{"Score": 2.0}', 2),
+        ('{"grade": 1} {"reason": "half"}', 1), ('{"grade": "2/2"}', 2), ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
+        ("**Grade: 2**", 2), ("Grade: 2, 3 of the points are there", 2), ("The grade is 1.", 1), ("Score: 1/2", 1),
+        ("评分：2分", 2), ("得分为１", 1), ("2", 2), ("1 分。", 1), ("０", 0),
     ],
-)
+)  # fmt: skip
 def test_grades_are_read_however_they_are_written(reply: str, grade: int):
     assert read_grade(reply) == grade
 

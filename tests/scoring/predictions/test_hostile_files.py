@@ -23,12 +23,8 @@ from support.shown import rendered
 from support.spoilt import spoilt
 
 NAMES = (
-    "gta, step-by-step",
-    "gta, end-to-end",
-    "thinkgeo, step-by-step",
-    "thinkgeo, end-to-end",
-    "agentx, single-shot",
-)
+    "gta, step-by-step", "gta, end-to-end", "thinkgeo, step-by-step", "thinkgeo, end-to-end", "agentx, single-shot",
+)  # fmt: skip
 EMBEDDER = Embedder("word overlap", overlap)
 leaves = (
     st.none()

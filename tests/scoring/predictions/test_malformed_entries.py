@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from agrotools.benchmarks._dialogs.corrected_scorer import score_end, score_steps
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file
-from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, call, overlap, returned
+from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
 from support.shown import rendered
 
 USER = {"role": "user", "content": "?"}
@@ -98,6 +104,28 @@ def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: 
             json.dumps(as_data(result), allow_nan=False)
             if other is None and len(path) < 2:
                 rendered(compared_tables(result, "p.json"), 100)
+
+
+names = st.sampled_from("OCR DrawBox Plot Calculator TextToBbox TextToImage CountGivenObject".split())
+texts = st.text("ab1,() ", max_size=9) | st.integers(0, 3)
+arguments = st.dictionaries(st.sampled_from("image text bbox k expression".split()), texts, max_size=3)
+answers = st.sampled_from(
+    [
+        ("6", {"whitelist": [["6"]], "blacklist": [["no"]]}), ("a cat", ["the cat", "a cat"]), ("", None),
+        ("-2.5 kg", {"whitelist": [["-2.5"]], "blacklist": None}),
+    ]
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.lists(st.builds(call, names, arguments), max_size=4), answers), min_size=1, max_size=4))
+def test_the_gold_has_all_points(made: list[Any]):
+    golds = [([*calls, answer(text)], reference) for calls, (text, reference) in made]
+    steps = [Dialogue(str(i), gold, gold, reference) for i, (gold, reference) in enumerate(golds)]
+    ends = [Dialogue(str(i), [gold], [gold], reference) for i, (gold, reference) in enumerate(golds)]
+    for rules in (GTA, THINKGEO):
+        for scores in (score_steps(steps, rules, overlap), score_end(ends, rules, overlap)):
+            assert all(figure.value in (None, 100) for figure in scores.metrics.values()), scores.metrics
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,7 @@ async def test_serper_is_asked_with_the_key_in_a_header(monkeypatch: pytest.Monk
         seen.append((request.headers.get("X-API-KEY"), await request.json()))
         return web.json_response(FOUND)
 
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", f"{address}/search")
+    async with _serper(answer, monkeypatch):
         found = await search("serper", "rye yield", 3, QUICK)
     assert seen == [(KEY, {"q": "rye yield", "num": 3})]
     assert found["answer"] == "4 t/ha"
@@ -164,10 +162,8 @@ async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.Monkey
         await asyncio.sleep(1)
         return web.Response()
 
-    monkeypatch.setenv("SERPER_API_KEY", KEY)
     patience = WireSettings(timeout_s=0.2, attempts=2, first_wait_s=0.01, retry_wall_s=1.0)
-    async with _server(answer) as address:
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+    async with _serper(answer, monkeypatch):
         with pytest.raises(InfrastructureError, match=r"no reply within 0\.2 s"):
             await search("serper", "rye", 3, patience)
     with pytest.raises(InfrastructureError, match="after 2 attempts"):

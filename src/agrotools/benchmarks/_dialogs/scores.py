@@ -22,8 +22,8 @@ from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import RECORDED
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, Similarity
 from agrotools.scoring.slots import SlotScore

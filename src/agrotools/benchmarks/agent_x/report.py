@@ -3,14 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from rich.console import RenderableType
-
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
-from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
+from agrotools.report.layout import DASH, Column, Notes, Part, Table, name_cell, new_table
 from agrotools.report.paper import rows_beside
 from agrotools.report.published import PublishedRow, published_rows
 from agrotools.report.settings import Setting
@@ -74,21 +72,19 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
     return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == best])
 
 
-def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> RenderableType:
+def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> Table:
     """Return a table with one row per count and one column per run."""
-    table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them")
-    table.add_column("", overflow="fold", min_width=14)
-    for name, summary, _ in runs:
-        table.add_column(name_cell(name, summary), justify="right", overflow="fold")
+    headings = [Column(name_cell(name, summary).lines, "run") for name, summary, _ in runs]
+    table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them", headings)
     for key, words in FACTS["counts"].items():
         cells = (f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in runs)
-        table.add_row(stacked([words], value_style=""), *(stacked([cell]) for cell in cells))
+        table.add_row(words, *cells)
     return table
 
 
-def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
+def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
     """Return tables of runs in the paper's metrics, with its printed rows, and tables of the notebooks' counts."""
-    tables: list[RenderableType] = []
+    tables: list[Part] = []
     for mode, words in MODES.items():
         run_figures = figures_shown("agent-x", mode, summaries)
         if any(figures.reference or figures.stops for _, _, figures in run_figures):

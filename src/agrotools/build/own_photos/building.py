@@ -317,8 +317,6 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
     if column.gsd_m:
         facts["gsd_m"] = column.gsd_m
     if column.fx_px:
-        from PIL import Image
-
         with Image.open(path) as picture:
             middle = {"cx_px": picture.width / 2, "cy_px": picture.height / 2}
         facts["intrinsics"] = {"fx_px": column.fx_px, "fy_px": column.fx_px, **middle}

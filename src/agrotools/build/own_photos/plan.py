@@ -2,9 +2,8 @@
 
 import tomllib
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,37 +18,28 @@ from agrotools.core.files import read_text
 _ROWS_NAMED = 5
 
 
-@dataclass
-class _SkippedKind:
-    count: int = 0
-    rows: list[int] = field(default_factory=list)
-    example: str = ""
-
-    @property
-    def described(self) -> str:
-        more = ", ..." if self.count > len(self.rows) else ""
-        rows = f" (row {', '.join(map(str, self.rows))}{more})" if self.rows else ""
-        return f"{self.count} x {self.example!r}{rows}" if self.example else f"{self.count}{rows}"
-
-
 class SkippedRows:
-    """Skipped rows, cells and pictures, counted by column (or "picture"), reason and remedy."""
+    """Skipped rows, cells and pictures, by column (or "picture"), reason and remedy."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
+        self._found: dict[tuple[str, str, str], list[tuple[int | None, str]]] = defaultdict(list)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
         """Count an item skipped in a column or of "picture"; ``reason`` continues its name."""
-        kind = self._kinds[what, reason, hint]
-        kind.count += 1
-        kind.example = kind.example or example
-        if row is not None and len(kind.rows) < _ROWS_NAMED:
-            kind.rows.append(row)
+        self._found[what, reason, hint].append((row, example))
 
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
-        ordered = sorted(self._kinds.items(), key=lambda item: (-item[1].count, item[0]))
-        return [f"{what}: {kind.described} {reason}: {hint}" for (what, reason, hint), kind in ordered]
+        ordered = sorted(self._found.items(), key=lambda item: (-len(item[1]), item[0]))
+        return [f"{what}: {_described(found)} {reason}: {hint}" for (what, reason, hint), found in ordered]
+
+
+def _described(found: Sequence[tuple[int | None, str]]) -> str:
+    """Return the number of items, an example and the first rows."""
+    example = next((text for _, text in found if text), "")
+    some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
+    rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
+    return f"{len(found)}{f' x {example!r}' if example else ''}{rows}"
 
 
 Kind = Literal["number", "name", "yes"]
@@ -95,7 +85,7 @@ def countables() -> dict[str, Countable]:
 
 
 def _data(file: str) -> dict[str, Any]:
-    return tomllib.loads(files("agrotools.build.own_photos").joinpath(file).read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
 
 
 UNDECIDED = ""

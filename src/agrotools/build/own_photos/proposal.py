@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
@@ -150,9 +149,31 @@ MOST_QUESTIONS = 100
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
-    columns: list[Column] = []
-    notes: dict[str, str] = {}
-    seconds = _second_observers(seen.table)
+    table, notes = seen.table, dict[str, str]()
+    columns = list(_proposed_columns(seen, notes))
+    if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
+        empty = [header for header, note in notes.items() if note == EMPTY]
+        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
+        why = f"{table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
+        raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
+    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
+    unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
+    plan = Plan(
+        name=re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60] or "my-farm",
+        images_column=seen.images_column,
+        languages=("zh",) if is_chinese else ("en",),
+        samples=min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})),
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        sheet=table.sheet,
+        columns=tuple(column.model_copy(update=unused) for column in columns),
+    )
+    return Proposal(plan, notes)
+
+
+def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Column]:
+    """Yield the columns of a plan, and write how each was interpreted into ``notes``."""
+    seconds, earlier = _second_observers(seen.table), list[Column]()
     for header in seen.table.columns:
         if header == seen.images_column or header in seconds.values():
             continue
@@ -162,34 +183,18 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
-        columns.append(column.model_copy(update={"second": seconds.get(header)}))
-    single = [column for column in columns if column.ask not in column.UNASKED and not column.second]
-    for first, second in combinations(single, 2):
-        words = [re.split(r"[\W_]+", each.column.casefold().strip()) for each in (first, second)]
-        alike = first.model_copy(update={"column": second.column}) == second and len(words[0]) == len(words[1]) > 1
-        if alike and sum(one != other for one, other in zip(*words, strict=True)) == 1:
-            other = second.column
-            notes[first.column] += f'; if {other} is of a second observer: second = "{other}" in its place'
-    if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
-        empty = [header for header, note in notes.items() if note == EMPTY]
-        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
-        why = f"{seen.table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
-        raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
-    table = seen.table
-    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
-    unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
-    columns = [column.model_copy(update=unused) for column in columns]
-    plan = Plan(
-        name=re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60] or "my-farm",
-        images_column=seen.images_column,
-        languages=("zh",) if is_chinese else ("en",),
-        samples=min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})),
-        encoding=table.encoding,
-        delimiter=table.delimiter,
-        sheet=table.sheet,
-        columns=tuple(columns),
-    )
-    return Proposal(plan, notes)
+        for first in earlier if column.ask not in column.UNASKED and header not in seconds else ():
+            if _differ_in_a_word(first, column):
+                notes[first.column] += f'; if {header} is of a second observer: second = "{header}" in its place'
+        earlier += [column] if column.ask not in column.UNASKED and header not in seconds else []
+        yield column.model_copy(update={"second": seconds.get(header)})
+
+
+def _differ_in_a_word(first: Column, second: Column) -> bool:
+    """Return True if two columns are asked about alike, and their headers differ in one of several words."""
+    words = [re.split(r"[\W_]+", each.column.casefold().strip()) for each in (first, second)]
+    alike = first.model_copy(update={"column": second.column}) == second and len(words[0]) == len(words[1]) > 1
+    return alike and sum(one != other for one, other in zip(*words, strict=True)) == 1
 
 
 def _second_observers(table: Table) -> dict[str, str]:

@@ -15,7 +15,7 @@ from agrotools.agents import run_no_tool
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import NUMBER_RANGE
 from agrotools.benchmarks import Benchmark, load_folder
-from agrotools.build.quality import Finding, check_quality, write_findings
+from agrotools.build.quality.checks import Finding, check_quality, write_findings
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Record, Sample, Slot, ToleranceSlot
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Endpoint

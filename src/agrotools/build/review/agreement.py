@@ -11,7 +11,7 @@ import re
 import threading
 from codecs import BOM_UTF8
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -84,6 +84,9 @@ class Decision(FrozenModel):
         if self.verdict == "accept" and failing:
             raise ValueError(f"a check fails ({', '.join(failing)}): reject or edit the sample, or clear the check")
         return self
+
+
+Entry = TypeVar("Entry", Decision, Grade)
 
 
 def checks_of(sample: Sample) -> list[CheckName]:
@@ -209,9 +212,9 @@ def review_status(decisions: Sequence[Decision]) -> Status:
     return _STATUS_BY_VERDICT[first.verdict]
 
 
-def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
+def valid_decisions(decisions: Iterable[Entry], contents: Mapping[str, str]) -> dict[str, list[Entry]]:
     """Return the valid decisions by sample: those on its current version. ``contents``: version by sample id."""
-    by_sample: dict[str, list[Decision]] = defaultdict(list)
+    by_sample: dict[str, list[Entry]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
             by_sample[decision.sample].append(decision)
@@ -240,17 +243,12 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     return 1 - fmean((a - b) ** 2 for a, b in pairs) / by_chance if by_chance > 0 else None
 
 
-def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreement, ...]:
-    """Return the agreement of every pair of reviewers."""
-    verdicts: dict[str, dict[str, str]] = defaultdict(dict)
-    for sample, decisions in by_sample.items():
-        for decision in decisions:
-            verdicts[decision.reviewer][sample] = decision.verdict
-    agreements: list[Agreement] = []
-    for pair in combinations(sorted(verdicts), 2):
-        first, second = (verdicts[reviewer] for reviewer in pair)
-        agreements.append(agreement_of(pair, [(first[sample], second[sample]) for sample in first.keys() & second]))
-    return tuple(agreements)
+def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agreement]:
+    """Yield the agreement of every pair of reviewers."""
+    verdicts = [{each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()]
+    for first, second in combinations(sorted(set().union(*verdicts)), 2):
+        both = [(of[first], of[second]) for of in verdicts if {first, second} <= of.keys()]
+        yield agreement_of((first, second), both)
 
 
 def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
@@ -280,7 +278,7 @@ def summary_of(
         samples=len(ids),
         standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
-        agreements=agreements_of(by_sample),
+        agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
         failed_checks={name: len(samples) for name, samples in failed.items() if samples},
         outdated=len(decisions) - known - unknown,
@@ -289,8 +287,29 @@ def summary_of(
     )
 
 
+SummaryPart = dict[str, Any]
+"""Paragraph (``text``) or table (``head``, ``rows``) of a summary, for the page and the terminal."""
+
+
+def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
+    """Yield the summary of a review as paragraphs and tables."""
+    verdicts = ("accept", "edit", "reject")
+    yield {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())}
+    counts = [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()]
+    yield {"head": ["reviewer", *verdicts], "rows": counts}
+    yield from ({"text": pair.described} for pair in summary.agreements)
+    if not summary.agreements:
+        yield {"text": "Agreement needs two reviewers who decided the same samples."}
+    if summary.failed_checks:
+        yield {"text": f"checks that fail: {', '.join(f'{name} {n}' for name, n in summary.failed_checks.items())}"}
+    if summary.disputed:
+        yield {"text": f"disputed: {', '.join(summary.disputed)}"}
+    if summary.outdated or summary.unknown:
+        changed = f"{summary.outdated} decisions on samples that changed since"
+        yield {"text": f"not counted: {changed}, {summary.unknown} on unknown samples"}
+
+
 REVIEW_FILE = "review.jsonl"
-Entry = TypeVar("Entry", Decision, Grade)
 
 
 class ReviewJournal(Generic[Entry]):

@@ -1,19 +1,23 @@
-"""The web application: pages, pictures and decisions by sample id and file name; requests never contain paths."""
+"""The web application: pages, pictures and decisions by sample id and file name; requests never contain paths.
+
+:class:`Review` shows samples, :class:`Grading` the answers of runs, with the same requests.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-import orjson
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -22,19 +26,33 @@ from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
     ReviewJournal,
-    ReviewSummary,
+    SummaryPart,
     edit_text,
     effective_edits,
+    review_parts,
     review_status,
     summary_of,
     valid_decisions,
 )
+from agrotools.build.review.grading import (
+    Item,
+    Sheet,
+    all_graded,
+    grades_by,
+    grading_parts,
+    open_sheet,
+    shown_step,
+    summarise_grades,
+)
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.build.review.server import Doorkeeper, Guard
+from agrotools.build.review.server import Doorkeeper, Guard, RunningReview, review_server
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
+from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
+from agrotools.report.html.runs import name_of
+from agrotools.report.judges import Grade
 from agrotools.report.layout import harmless, value_text
 
 if TYPE_CHECKING:
@@ -63,32 +81,6 @@ def _templates() -> "Environment":
     return environment
 
 
-def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
-    """Return the state of a sample for the list; other reviewers' decisions count only after one's own."""
-    mine = next((each for each in made if each.reviewer == reviewer), None)
-    standing = review_status(made) if mine else "undecided"
-    return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
-
-
-def summary_parts(summary: ReviewSummary) -> list[dict[str, Any]]:
-    """Return a summary as paragraphs and tables for the page."""
-    verdicts = ("accept", "edit", "reject")
-    parts: list[dict[str, Any]] = [
-        {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())},
-        {
-            "head": ["reviewer", *verdicts],
-            "rows": [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()],
-        },
-    ]
-    parts += [{"text": pair.described} for pair in summary.agreements]
-    if not summary.agreements:
-        parts.append({"text": "Agreement needs two reviewers who decided the same samples."})
-    if summary.outdated:
-        text = f"{summary.outdated} decisions are on samples that have changed since; they do not count."
-        parts.append({"text": text})
-    return parts
-
-
 def picture_size(request: Request) -> str:
     """Return the requested picture size, a key of :data:`SIDES_PX`."""
     size = request.query_params.get("size", "small")
@@ -106,18 +98,13 @@ def picture_answer(rendered: Rendered | Absent) -> Response:
     )
 
 
-def json_answer(content: object, status_code: int = 200) -> Response:
-    """Return ``content`` as a JSON response."""
-    return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
-
-
 async def answer_error(_: Request, error: Exception) -> Response:
     """Return the reason of an error as JSON. After a failure of the disk, the page keeps the decision and retries."""
     if isinstance(error, HTTPException):
-        return json_answer({"error": error.detail}, error.status_code)
+        return JSONResponse({"error": error.detail}, error.status_code)
     if isinstance(error, OSError):
-        return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
-    return json_answer({"error": str(error)}, 500)
+        return JSONResponse({"error": f"not stored: {error.strerror or error}"}, 507)
+    return JSONResponse({"error": str(error)}, 500)
 
 
 _LARGEST_BODY = 64_000
@@ -139,6 +126,10 @@ class Review:
 
     page = "page.html.j2"
     """Template of the page."""
+    entries: type[Any] = Decision
+    """Type of what is stored."""
+    standing_of: Callable[[Sequence[Any]], str] = staticmethod(review_status)
+    """Function that gives the standing of a sample after decisions."""
 
     def __init__(
         self, material: Material, journal: ReviewJournal[Any], doorkeeper: Doorkeeper, reviewer: str = ""
@@ -199,19 +190,26 @@ class Review:
     async def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
         self._check_session(request)
-        return json_answer(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
+        return JSONResponse(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
 
     def _index(self, reviewer: str) -> dict[str, Any]:
         self.journal.refresh()
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
-        rows = []
-        for sample_id, facts in self.material.facts.items():
-            row = {"id": sample_id, "content": facts.content, "task": facts.task_type, "source": facts.source}
-            row |= {"query": facts.query, "flags": facts.flags}
-            rows.append(row | row_state(by_sample.get(sample_id, []), reviewer))
-        summary = summary_of(list(self.material.facts), self.material.contents, decisions, self.journal.notes)
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary_parts(summary)}
+        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": [*self._summary(decisions, reviewer)]}
+
+    def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
+        contents = self.material.contents
+        return review_parts(summary_of(list(contents), contents, decisions, self.journal.notes))
+
+    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
+        """Return a row of the list, with the state of the sample after the decisions ``made``."""
+        facts, mine = self.material.facts[key], _decision_of(made, reviewer)
+        row = {"id": key, "content": facts.content, "task": facts.task_type, "source": facts.source}
+        row |= {"query": facts.query, "flags": facts.flags, "mine": mine and mine.verdict, "reviewers": len(made)}
+        # Other reviewers' decisions count only after one's own.
+        return row | {"standing": self.standing_of(made) if mine else "undecided"}
 
     async def sample_page(self, request: Request) -> Response:
         self._sample(request)
@@ -240,12 +238,12 @@ class Review:
         self._sample(request)
         reviewer = request.query_params.get("reviewer", "")
         await run_in_threadpool(self.journal.refresh)
-        return json_answer(self._decisions_on(request.path_params["sample_id"], reviewer))
+        return JSONResponse(self._decisions_on(request.path_params["sample_id"], reviewer))
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
-        mine = next((each for each in decisions if each.reviewer == reviewer), None)
-        others = [each for each in decisions if each.reviewer != reviewer]
+        decisions = self._decided(sample_id)
+        mine = _decision_of(decisions, reviewer)
+        others = [each for each in decisions if each is not mine]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
         visible = [each.model_dump(mode="json") for each in others] if mine else []
         return {
@@ -253,6 +251,9 @@ class Review:
             "others": visible,
             "hidden": len(others) - len(visible),
         }
+
+    def _decided(self, sample_id: str) -> Sequence[Any]:
+        return valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
 
     async def decide(self, request: Request) -> Response:
         """Store a decision; the response is sent after it has been written to disk."""
@@ -264,27 +265,29 @@ class Review:
             body += part
             if len(body) > _LARGEST_BODY:
                 raise HTTPException(413, "that is too long")
-        return json_answer(await run_in_threadpool(self._store_decision, body))
+        return JSONResponse(await run_in_threadpool(self._store_decision, body))
 
     def _store_decision(self, body: bytes) -> dict[str, Any]:
         try:
-            decision = Decision.model_validate_json(body)
-            sample = self._known(decision.sample)
-            if decision.content != self.material.facts[sample.id].content:
-                raise HTTPException(409, "the sample is not the one that was shown: reload the page")
-            changes: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
-            if decision.edits is not None:
-                changes["edits"] = effective_edits(sample, decision.edits)
-                if changes["edits"] is None:
-                    raise ValueError("nothing is changed: edit the question or a slot, or accept it")
+            entry = self.entries.model_validate_json(body)
+            self._known(entry.sample)
+            if entry.content != self.material.facts[entry.sample].content:
+                raise HTTPException(409, "what was shown has changed: reload the page")
+            entry = self._checked(entry)
         except ValidationError as error:
-            message = first_error(error).removeprefix("the whole: ")
-            raise HTTPException(422, message) from error
+            raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
-        self.journal.append(decision.model_copy(update=changes))
-        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample.id, [])
-        return {"saved": True, "row": {"id": sample.id, **row_state(decisions, decision.reviewer)}}
+        self.journal.append(entry.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")}))
+        return {"saved": True, "row": self._row(entry.sample, self._decided(entry.sample), entry.reviewer)}
+
+    def _checked(self, decision: Any) -> Any:
+        """Return a decision as it is stored; ValueError if it does not fit its sample."""
+        if decision.edits is None:
+            return decision
+        if (edits := effective_edits(self._known(decision.sample), decision.edits)) is None:
+            raise ValueError("nothing is changed: edit the question or a slot, or accept it")
+        return decision.model_copy(update={"edits": edits})
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -300,7 +303,7 @@ class Review:
             raise HTTPException(404, rendered.reason)
         meanings = file.classes or {}
         colours = [f"{colour} = {meanings.get(value, value)}" for value, colour in rendered.colours.items()]
-        return json_answer({"how": _SIZE.sub("", rendered.how), "colours": colours})
+        return JSONResponse({"how": _SIZE.sub("", rendered.how), "colours": colours})
 
     async def artifact(self, request: Request) -> Response:
         """Return an artifact of a step (counted from 1) as a picture."""
@@ -348,3 +351,106 @@ class Review:
             if file.name == request.path_params["name"]:
                 return file
         raise HTTPException(404, "the sample has no such file")
+
+
+def _decision_of(made: Sequence[Any], reviewer: str) -> Any:
+    return next((each for each in made if each.reviewer == reviewer), None)
+
+
+_LATER = "Agreement, and the results of the runs, are shown once you have graded all."
+
+
+class Grading(Review):
+    """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
+
+    page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
+
+    def __init__(
+        self,
+        sheet: Sheet,
+        journal: ReviewJournal[Grade],
+        doorkeeper: Doorkeeper,
+        reviewer: str = "",
+        reports: Mapping[Path, str] | None = None,
+        home: str = "",
+    ) -> None:
+        super().__init__(sheet.material, journal, doorkeeper, reviewer)
+        self.sheet, self.reports, self.home = sheet, reports or {}, home
+        self.start = ""
+        """Key of the answer that the page shows first."""
+
+    def show_first(self, sample: str) -> None:
+        """Let the page begin with the first answer to ``sample``, if there is one."""
+        keys = (key for key, item in self.sheet.items.items() if item.record.sample.id == sample)
+        self.start = next(keys, self.start)
+
+    def page_values(self) -> dict[str, Any]:
+        scheme = self.sheet.scheme
+        return {"rubrics": scheme.rubric, "errors": scheme.error, "start": self.start, "home": self.home}
+
+    def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
+        n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
+        if n_graded == len(self.sheet.items):
+            return grading_parts(self.sheet, summarise_grades(self.sheet, decisions))
+        # The agreement with others would show how they graded.
+        graded = f"You graded {n_graded} of {count_text(len(self.sheet.items), 'answer')}."
+        return [{"text": graded}, {"text": _LATER}]
+
+    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
+        row = super()._row(key, [each for each in made if each.reviewer == reviewer], reviewer)
+        return row | {"label": self.sheet.items[key].label}
+
+    def _render_sample(self, key: str) -> str:
+        item = self.sheet.items[key]
+        sample = item.record.sample
+        trajectory = item.record.trajectory
+        shown = present(self.material, sample, *self._files_of(sample), key=item.key)
+        shown |= {
+            "label": item.label,
+            "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
+            "text": self.sheet.masked((trajectory.answer if trajectory else None) or ""),
+            "taken": [shown_step(self.sheet, number, step) for number, step in enumerate(item.calls, 1)],
+        }
+        return render("answer.html.j2", shown=shown)
+
+    def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
+        item, is_done = self.sheet.items[sample_id], all_graded(self.sheet, self.journal.decisions())
+        sources = [self._source(item, *each) for each in item.runs] if is_done else []
+        return {**super()._decisions_on(sample_id, reviewer), "others": [], "hidden": 0, "sources": sources}
+
+    def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
+        run = self.sheet.runs[at]
+        place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
+        report = self.reports.get(run)
+        return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
+
+    def _checked(self, decision: Any) -> Any:
+        if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
+            raise ValueError(complaint)
+        return decision
+
+    def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
+        return self.sheet.items[key].calls
+
+
+class GradingPages:
+    """Grading pages that a server of reports opens on demand in threads, one for each set of runs."""
+
+    def __init__(self, data_root: Path | None = None) -> None:
+        self._data_root = data_root
+        self._running: dict[frozenset[Path], RunningReview] = {}
+        self._opening = threading.Lock()
+
+    def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
+        """Return a new address of the page for ``reports`` (addresses by run), with the answers to ``sample`` first."""
+        with self._opening:
+            running = self._running.get(frozenset(reports))
+            if running is None:
+                sheet = open_sheet(list(reports), data_root=self._data_root)
+                journal = ReviewJournal(sheet.material.journal, Grade)
+                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal)
+                threading.Thread(target=running.server.run, args=([running.place],), daemon=True).start()
+                self._running[frozenset(reports)] = running
+        assert isinstance(running.page, Grading)
+        running.page.show_first(sample)
+        return running.page.doorkeeper.new_address()

@@ -14,11 +14,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from agrotools.build.review.agreement import Agreement, agreement_of, weighted_kappa
+from agrotools.build.review.agreement import Agreement, SummaryPart, agreement_of, weighted_kappa
 from agrotools.build.review.material import Material, facts_of_sample
-from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
+from agrotools.core import FrozenModel, Mode, Observation, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
 from agrotools.report.curve import common_mode
 from agrotools.report.html.pictures import benchmark_roots
@@ -214,7 +214,7 @@ def open_sheet(
     facts = {}
     for key, item in items.items():
         of_sample = facts_of_sample(item.record.sample, ())
-        facts[key] = replace(of_sample, content=scheme.digest)
+        facts[key] = replace(of_sample, content=scheme.digest, flags=())
     material = Material(
         title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         journal=log or Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE,
@@ -246,25 +246,19 @@ def _mask_of(runs: Sequence[Path], manifests: Sequence[Manifest]) -> re.Pattern[
     return re.compile(rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!\w)", re.IGNORECASE)
 
 
-def shown_steps(sheet: Sheet, item: Item) -> list[dict[str, Any]]:
-    """Return the calls of an answer for the page, with the names of models masked."""
-    return [_shown(sheet, number, step) for number, step in enumerate(item.calls, 1)]
-
-
-def _shown(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
+def shown_step(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
+    """Return a call of an answer for the page, with the names of models masked."""
     assert step.call is not None
-    observation = step.observation
-    result: Mapping[str, JsonValue] = (observation.result if observation else None) or {}
+    observation = step.observation or Observation()
+    error, result = observation.error, observation.result or {}
     return {
         "number": number,
         "tool": sheet.masked(step.call.tool),
         "thought": sheet.masked(step.thought),
         "arguments": [(sheet.masked(name), sheet.masked(value_text(v))) for name, v in step.call.arguments.items()],
         "result": [(name, sheet.masked(shortened(value_text(v), 200))) for name, v in result.items() if v is not None],
-        "error": sheet.masked(f"{observation.error.kind}: {observation.error.message}")
-        if observation and observation.error
-        else "",
-        "artifacts": [each for each in (observation.artifacts if observation else ()) if each.kind != "table"],
+        "error": sheet.masked(f"{error.kind}: {error.message}") if error else "",
+        "artifacts": [each for each in observation.artifacts if each.kind != "table"],
     }
 
 
@@ -404,12 +398,8 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
     )
 
 
-Part = dict[str, Any]
-"""Paragraph (``text``) or table (``head``, ``rows``) of the dialog of results."""
-
-
-def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
-    """Yield the summary as paragraphs and tables, for the page and the terminal."""
+def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart]:
+    """Yield the summary of a grading as paragraphs and tables."""
     yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
     if summary.graders:
         yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
@@ -436,7 +426,7 @@ def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
         yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
 
 
-def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[Part]:
+def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[SummaryPart]:
     names = [run.run for run in runs]
     if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in runs)]:
         means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in runs)] for each in rubrics]

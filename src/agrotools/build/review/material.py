@@ -14,7 +14,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality import BLIND_CHECK, CHECKS, Finding
+from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, Finding
 from agrotools.build.review.agreement import (
     REVIEW_FILE,
     Decision,
@@ -323,15 +323,6 @@ def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Seq
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal
-    review = {
-        "of": benchmark.content_hash,
-        "journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest() if log.is_file() else None,
-        "dropped": dropped,
-        "edited": list(changed),
-    }
-    return header.model_copy(
-        update={
-            "version": version,
-            "metadata": {**header.metadata, "review": {k: v for k, v in review.items() if v is not None}},
-        }
-    )
+    digest = {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
+    review = {"of": benchmark.content_hash, **digest, "dropped": dropped, "edited": list(changed)}
+    return header.model_copy(update={"version": version, "metadata": {**header.metadata, "review": review}})

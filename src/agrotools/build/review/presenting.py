@@ -5,6 +5,7 @@ Files are never sent as stored on disk: even photographs are decoded and encoded
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -230,7 +231,7 @@ def _agree(first: JsonValue, second: JsonValue, share: float) -> bool:
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(_agree(first[name], second[name], share) for name in first)
     if _is_number(first) and _is_number(second):
-        return abs(first - second) <= share * max(abs(first), abs(second))
+        return math.isclose(first, second, rel_tol=share)
     return same_value(first, second)
 
 

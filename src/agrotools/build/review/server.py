@@ -122,7 +122,6 @@ class Guard:
 
 
 _FIRST_PORT, _PORTS = 20_000, 12_000
-_TRIES = 20
 
 
 def bound_socket(folder: Path, port: int | None) -> socket.socket:
@@ -139,11 +138,8 @@ def bound_socket(folder: Path, port: int | None) -> socket.socket:
                 f"port {port} cannot be used: {reason}", hint="choose another --port, or leave it out"
             ) from error
     start = int.from_bytes(hashlib.sha256(str(folder.resolve()).encode()).digest()[:4], "big")
-    for offset in range(_TRIES):
-        try:
-            return _bound(_FIRST_PORT + (start + offset) % _PORTS)
-        except OSError:
-            continue
+    with suppress(OSError):
+        return _bound(_FIRST_PORT + start % _PORTS)
     return _bound(0)
 
 

@@ -8,14 +8,14 @@ in ``data/agml.toml``, so the package ``agml`` is only needed to fetch a data se
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.sources.part import Adapter, DataSet, Listing, Part, named, pairs_of
+from agrotools.build.area_truth import count_area
+from agrotools.build.sources.part import Adapter, DataSet, Listing, Part, photo_pairs
 from agrotools.build.sources.public.counts import boxed
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects, pictures_by_class, weeds
 from agrotools.build.sources.reading import (
@@ -29,7 +29,6 @@ from agrotools.build.sources.reading import (
     spread,
 )
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
-from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.files import read_table
 from agrotools.formats.benchmark import SourceNote
@@ -170,19 +169,9 @@ def _weed_areas(data: DataSet) -> Part:
         else:
             file = data.originals.file(item.files["picture"], note="Field seen from above.")
             class_maps.append((file, meaning[values.astype(np.uint8)]))
-    subjects = [_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(class_maps))]
-    return data.part(subjects, field_templates())
+    return data.part(photo_pairs("agml", class_maps, _weedy, {}, "field"), field_templates())
 
 
-def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:
-    def picture(index: int, position: int) -> FieldPicture:
-        original, classes = pair[index]
-        file = named(original, "image", position)
-        rows, columns = classes.shape
-
-        def area(region: Region | None) -> AreaTruth:
-            return count_area(classes, None, region)
-
-        return field_picture((file,), {"image": file.name}, area, columns, rows)
-
-    return Subject(f"agml-{number}", len(pair), picture, {"pair": number})
+def _weedy(file: SampleFile, classes: NDArray[np.uint8], _: int) -> FieldPicture:
+    rows, columns = classes.shape
+    return field_picture((file,), {"image": file.name}, partial(count_area, classes, None), columns, rows)

@@ -131,7 +131,8 @@ def canopy_subjects(
     def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
         @cache  # a part is used in many questions, and its percentiles are slow to compute
         def shown(index: int, _: int) -> Thing:
-            return _canopy_thing(file, heights, parts[index][1], parts[index][0])
+            called, region = parts[index]
+            return heights_thing(file, height_truth(heights, region, file.gsd_m), called, region)
 
         return Subject(f"{name}-{of}-{parts[0][0]}", len(parts), shown, {"raster": name}, of=of)
 
@@ -152,20 +153,19 @@ def tract_subject(name: str, windows: Sequence[tuple[SampleFile, NDArray[np.floa
         return height_truth(windows[number][1], None, windows[number][0].gsd_m)
 
     def thing(file: SampleFile, number: int, _: int) -> Thing:
-        thought = f"I need the heights in {file.name}."
-        return Thing((file,), "estimate_canopy_height", {"chm": file.name}, truth(number), file.name, thought)
+        return heights_thing(file, truth(number))
 
     files = [(file, number) for number, (file, _) in enumerate(windows)]
     return photo_subject(name, files, thing, {"rasters": name}, "tract", stem="heights")
 
 
-def _canopy_thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None, called: str) -> Thing:
+def heights_thing(file: SampleFile, truth: dict[str, Any], called: str = "", region: Region | None = None) -> Thing:
+    """Return a raster of heights, or its ``region`` called ``called``, with the result of a perfect tool."""
     arguments: Arguments = {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
     part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
     words: dict[str, str] = dict(zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False))
     thought = f"I need the heights in {file.name}{part}."
-    truth = height_truth(heights, region, file.gsd_m)
-    return Thing((file,), "estimate_canopy_height", arguments, truth, called, thought, words)
+    return Thing((file,), "estimate_canopy_height", arguments, truth, called or file.name, thought, words)
 
 
 def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from rasterio.io import MemoryFile
 
+from agrotools.build.choosing import in_turn
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import count_text
@@ -84,12 +85,6 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
 
 def _visible(place: Path) -> list[Path]:
     return [path for path in sorted(place.iterdir()) if not path.name.startswith(".") and path.name != "__MACOSX"]
-
-
-def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
-    """Return the non-empty lines of a UTF-8 text, numbered from 1; BenchmarkError if it is none or too large."""
-    lines = enumerate(_content(path, most_bytes).splitlines(), start=1)
-    return [(number, line.strip()) for number, line in lines if line.strip()]
 
 
 def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
@@ -222,9 +217,7 @@ def spread(items: Iterable[T], kind: Callable[[T], Hashable], count: int, seed: 
         by_kind.setdefault(kind(item), []).append(item)
     draw = np.random.default_rng(seed)
     shuffled = [[some[int(place)] for place in draw.permutation(len(some))] for some in by_kind.values()]
-    nothing = object()
-    in_turn = (item for item in chain.from_iterable(zip_longest(*shuffled, fillvalue=nothing)) if item is not nothing)
-    return [item for item, _ in zip(in_turn, range(count), strict=False)]  # pyright: ignore[reportReturnType]
+    return in_turn(shuffled)[:count]
 
 
 _MOST_ROWS = 2_000_000
@@ -247,11 +240,11 @@ def read_rows(path: Path, of: Mapping[str, Any]) -> list[Row]:
     ``values``: pattern of a column's values. BenchmarkError: unreadable, empty, too many, or a row does not match.
     """
     if "pattern" in of:
-        matches = [(number, line, re.fullmatch(of["pattern"], line)) for number, line in read_lines(path)]
-        for number, line, match in matches:
-            if match is None:
+        rows: list[Row] = []
+        for number, line in enumerate(map(str.strip, _content(path, _LARGEST_JSON).splitlines()), start=1):
+            if (match := re.fullmatch(of["pattern"], line)) is None and line:
                 raise BenchmarkError(f"{path}, line {number} is not {of['what']}: {line[:60]}")
-        rows: list[Row] = [match.groupdict("") for _, _, match in matches if match]
+            rows += [match.groupdict("")] if match and line else []
     else:
         rows = _csv_rows(path, of["columns"], of.get("values", {}))
     if not rows or len(rows) > _MOST_ROWS:

@@ -15,10 +15,8 @@ opposite of a fact, or another number in it, with the source and date of the cla
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,11 +60,8 @@ class OpenGold(NamedTuple):
 @cache
 def _facts() -> dict[str, dict[str, tuple[Fact, ...]]]:
     by_entry: dict[str, dict[str, tuple[Fact, ...]]] = {}
-    folder = files("agrotools.build.templates").joinpath("facts")
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if not file.name.endswith(".toml"):
-            continue
-        for entry, topics in tomllib.loads(file.read_text("utf-8")).items():
+    for file in sorted(Path(__file__).with_name("facts").glob("*.toml")):
+        for entry, topics in read_table(file).items():
             facts_of_entry = by_entry.setdefault(entry, {})
             for topic, facts in topics.items():
                 if topic in facts_of_entry:
@@ -166,8 +161,8 @@ def _stated(facts: Sequence[Fact], text: str) -> set[int]:
 
 
 def _fact(written: Any) -> Fact:
-    if isinstance(written, list):
-        return Fact(phrases=tuple(written))
+    if isinstance(written, tuple):
+        return Fact(phrases=written)
     return Fact.model_validate({"phrases": tuple(written["phrases"]), "not": tuple(written.get("not", ()))})
 
 

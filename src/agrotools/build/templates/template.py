@@ -41,8 +41,8 @@ order of several things carries no meaning. Put words that are options into ``gi
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -257,7 +257,7 @@ class Template(FrozenModel):
 @cache
 def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]:
     """Load the templates of ``build/templates/<file>.toml`` in a language."""
-    text = files("agrotools.build.templates").joinpath(f"{file}.toml").read_text("utf-8")
+    text = Path(__file__).with_name(f"{file}.toml").read_text("utf-8")
     written = [Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items()]
     if language == "en":
         return tuple(written)

@@ -6,12 +6,13 @@ way to ask. An alternative may be empty: ``"Count them[|, please]."``
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Literal
+
+from agrotools.core.files import read_table
 
 Language = Literal["en", "zh"]
 
@@ -48,10 +49,8 @@ def _coprime(near: int, count: int) -> int:
 @cache
 def _chinese() -> dict[str, str]:
     words: dict[str, str] = {}
-    for file in sorted(files("agrotools.build.templates").joinpath("words").iterdir(), key=lambda file: file.name):
-        if not file.name.endswith(".toml"):
-            continue
-        for english, chinese in tomllib.loads(file.read_text("utf-8")).items():
+    for file in sorted(Path(__file__).with_name("words").glob("*.toml")):
+        for english, chinese in read_table(file).items():
             if words.setdefault(english, chinese) != chinese:
                 raise ValueError(f"{file.name}: {english} is {words[english]} in another file")
     return words

@@ -5,7 +5,7 @@ from typing import Any
 
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, prompt_tokens_text
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
@@ -26,7 +26,7 @@ TERMS = {
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "sees reference solutions; a yardstick, not a result",
-    "twin": "an answerable and an unanswerable sample with the same question; a refusal gains on one, costs on the other",
+    "twin": "an answerable and an unanswerable sample with one question: a refusal gains on one, costs on the other",
     "joint": "parts whose points are known only as a sum, because it is not known what the model would have done next",
 }
 

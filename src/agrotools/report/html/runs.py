@@ -17,7 +17,7 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
 from agrotools.core.form_item import asked_items
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened

@@ -24,9 +24,9 @@ from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
-from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
-from agrotools.report.run_list import list_runs, run_folders
+from agrotools.report.html.templates import templates
+from agrotools.report.run_list import list_runs, run_folders, runs_table
 from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
@@ -51,7 +51,7 @@ _RELOAD = """setInterval(async () => {
 
 OpensGrading = Callable[[Mapping[Path, str], str, str], str]
 """Function that opens a page for blind grading and returns its address; for its arguments see
-:mod:`agrotools.build.review.grading_app`."""
+:mod:`agrotools.build.review.app`."""
 
 
 class _Shell(NamedTuple):
@@ -139,7 +139,9 @@ class Viewer:
         """Return the page with the list of runs."""
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
-            fields = {"folder": self.folder.resolve(), "runs": list(list_runs(self.folder)), "grading": self.grading}
+            runs = list(list_runs(self.folder))
+            fields: dict[str, Any] = {"folder": self.folder.resolve(), "runs": runs, "grading": self.grading}
+            fields |= {"table": runs_table(runs, self.folder)}
             fields |= {"script": _RELOAD, "script_hash": content_hash(_RELOAD), "stamp": stamp}
             self._list = _shell_of(stamp, _rendered("runs.html.j2", **fields), began)
         return self._list.content

@@ -7,11 +7,12 @@ chapter 11) between several judges or several votes of one judge.
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean, median_low
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import FrozenModel, Record, Score
+from agrotools.core.base import FloatArray, IntArray, np
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED_RUBRICS,
@@ -153,13 +154,6 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
 
 # --- agreement -------------------------------------------------------------------------------------------------------
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
-
 _DRAWS = 1000
 _FEWEST_UNITS = 10
 
@@ -172,8 +166,6 @@ def agreement(
     A unit holds the grades of one answer, None for a missing grade. ``clusters``: the cluster of each unit, which the
     bootstrap draws as a whole; None to draw single units.
     """
-    import numpy as np
-
     labels = range(len(units)) if clusters is None else clusters
     rated = [
         (grades, label)
@@ -196,14 +188,12 @@ def agreement(
     return Agreement(alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper))
 
 
-def _alpha(levels: "IntArray", sizes: "IntArray", weights: "FloatArray") -> float | None:
+def _alpha(levels: IntArray, sizes: IntArray, weights: FloatArray) -> float | None:
     """Return alpha of grades, given as ``levels`` from 0, unit by unit; ``sizes`` and ``weights`` are those of units.
 
     The ordinal distance of two grades is the number of ratings between them, with half of the ratings at either end:
     the squared difference of their mean ranks.
     """
-    import numpy as np
-
     totals = np.bincount(levels, np.repeat(weights, sizes))
     if np.count_nonzero(totals) < 2:
         return None

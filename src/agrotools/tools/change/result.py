@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
 
 from agrotools.core import ToolError
 from agrotools.tools.change.detect_change import (
@@ -27,7 +26,7 @@ from agrotools.vision.overlay import (
     Layer,
     class_picture,
     dim_outside,
-    tint,
+    tint_layers,
     with_legend,
 )
 from agrotools.vision.vegetation import small_parts
@@ -44,8 +43,6 @@ PANEL_PX = 760
 """Longest side of each of the three panels of the overlay, pixels."""
 _LEAST_PANEL_PX = 520
 _GAP_PX = 6
-_FILL = 0.65
-_DIMMED = 0.4
 
 
 def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
@@ -107,53 +104,23 @@ def draw_change(
     gsd_m: float | None = None,
     title: str = "",
 ) -> NDArray[np.uint8]:
-    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar
-    below. ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of
-    ``region`` (pixels of ``changes``) panels are dimmed."""
+    """Draw three panels (before, after, and after with the change tinted), with a legend and scale bar below.
+    ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of ``region`` (pixels
+    of ``changes``) panels are dimmed."""
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width
-    panels = [
-        np.asarray(cv2.resize(picture, size, interpolation=_resize_method(size, picture.shape[1])), np.uint8)
-        for picture in (before, after)
-    ]
-    red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
-    grey = ((red + green + blue) / 3).astype(np.float32)
-    canvas = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
-    for layer in layers:
-        layer_mask = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
-        inside = np.asarray(cv2.resize(layer_mask, size, interpolation=_resize_method(size, width))) >= 128
-        tint(canvas, inside, layer.colour, canvas[inside], _FILL)
-    gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
-    canvas[gone] *= _DIMMED
-    panels.append(np.clip(canvas, 0, 255).astype(np.uint8))
-    if region is not None:
-        box = tuple(round(edge * factor) for edge in region)
-        panels = [_draw_frame(panel, (box[0], box[1], box[2], box[3])) for panel in panels]
-    lying = size[0] > 2 * size[1]
-    titled_panels = [_draw_name(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
-    gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
-    sheet = np.concatenate([titled_panels[0], gap, titled_panels[1], gap, titled_panels[2]], axis=0 if lying else 1)
-    return with_legend(sheet, layers, title, gsd_m / factor if gsd_m else None)
-
-
-def _resize_method(size: tuple[int, int], width: int) -> int:
-    return cv2.INTER_AREA if size[0] < width else cv2.INTER_NEAREST
-
-
-def _draw_frame(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    x0, y0, x1, y1 = box
-    framed = panel.copy()
-    dim_outside(framed, box, _DIMMED)
-    return np.asarray(cv2.rectangle(framed, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 1), np.uint8)
-
-
-def _draw_name(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
-    picture = Image.fromarray(panel)
-    ImageDraw.Draw(picture).text(
-        (6, 4), name, fill=(255, 255, 255), font=ImageFont.load_default(size=16), stroke_width=2, stroke_fill=BLACK
-    )
-    return np.asarray(picture)
+    panels: list[NDArray[np.uint8]] = []
+    for picture in (before, after, after):
+        method = cv2.INTER_AREA if size[0] < picture.shape[1] else cv2.INTER_NEAREST
+        panels.append(np.array(cv2.resize(picture, size, interpolation=method), np.uint8))
+    tint_layers(panels[2], changes, layers)
+    for panel in panels:
+        dim_outside(panel, region, factor)
+    axis = 0 if size[0] > 2 * size[1] else 1
+    gap = np.full((_GAP_PX, size[0], 3) if axis == 0 else (size[1], _GAP_PX, 3), 255, np.uint8)
+    sheet = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=axis)
+    return with_legend(sheet, layers, f"before, after, {title}", gsd_m / factor if gsd_m else None)
 
 
 _HECTARE_M2 = 10_000.0

@@ -2,22 +2,26 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
+    from agrotools.tools.counting.result import CountedObjects
+    from agrotools.tools.pictures import Scale
     from agrotools.vision.rasters import RasterSource
 
 _Fact = TypeVar("_Fact")
@@ -126,96 +130,138 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    from agrotools.tools.counting import methods
-    from agrotools.tools.counting.result import count_result, objects_in_boxes
-    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.strangeness import FLAG, strangeness
-    from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
+    from agrotools.tools.counting.methods import DEFAULT_SCORE
+    from agrotools.tools.counting.result import count_result
 
     backend = backend_in_use() or "offline"
-    # vision models cannot read heights
-    in_heights = mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
-    by_model = backend not in ("offline", RULES) and not in_heights
-    chosen: Detector = "vlm" if backend == VLM else "learned"
+    is_auto = mode == "auto"
+    has_heights = is_auto and (chm is not None or _is_heights(image))
     notes: tuple[str, ...] = ()
-    if not by_model:
-        chosen = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
-        notes = () if mode == "auto" else _doubt_notes(target, mode)
+    if backend not in ("offline", RULES) and not has_heights and mode != "crown_chm":  # models cannot read heights
+        chosen: Detector = "vlm" if backend == VLM else "learned"
+        notes = () if is_auto else (f"mode={mode!r} is of the offline back-end alone",)
+    elif mode == "auto":
+        chosen = mode_for(target, has_heights)
+    else:
+        chosen, notes = mode, _doubt_notes(target, mode)
     if chosen == "crown_chm":
         return _count_in_heights(
             image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
         )
-    name, info = shown_name(image), file_info(image)
     if chosen == "plant":
-        picture = read_field_picture(image, None, None, info)
-        box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
-        index = choose_index("auto", picture.bands)
-        plants = segment(index, colour_bands(picture)[0], picture.valid)
-        objects = methods.plants_on_soil(plants.mask, expected_size_px)
-        display, valid = picture.display, picture.valid
-        scale = choose_scale(gsd_m, picture.gsd_m)
-        notes = (*notes, *picture.notes, *plants.notes)
-        flags = (*picture.flags, *plants.flags)
-        if len(objects) and picture.photo is not None:
-            if doubt := doubt_of_cover(picture.photo, plants):
-                notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
-            if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
-                notes = (*notes, "the picture is unlike photographs of plants in a field: these may be other things")
-                flags = (*flags, FLAG)
+        found = _find_plants(image, region, gsd_m, expected_size_px, notes)
     else:
-        pixels = read_image(image, shown_as=name)
-        box, clipped = clipped_region(region, pixels.width, pixels.height, name)
-        if chosen in ("crown_rgb", "fruit"):
-            hint = "use a colour picture, mode='blob', or a canopy height model for trees"
-            refuse_grey(pixels, name, f", and {chosen} goes by colour", hint)
-        display = pixels.pixels
-        valid, borders, flags = pixels.without_border(name)
-        notes, flags = (*notes, *borders), (*pixels.flags, *flags)
-        scale = choose_scale(
-            gsd_m, (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
-        )
-        if by_model:
-            if chosen == "vlm":
-                from agrotools.tools.services.vision import locate_by_model
-
-                located = locate_by_model(display, box, target)
-            else:
-                located = find_learned(backend, display, box, target, score_min)
-            objects = objects_in_boxes(located.boxes, located.scores)
-            notes = (
-                located.notes if mode == "auto" else (*located.notes, f"mode={mode!r} is of the offline back-end alone")
-            )
-            flags = (*located.flags, *flags)
-        elif chosen == "crown_rgb":
-            objects = methods.crowns_in_colours(display, scale.gsd_m, expected_size_px)
-        elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
-            objects = methods.fruit_by_net(display, kinds, expected_size_px)
-        elif chosen == "fruit":
-            objects = methods.fruit_by_colour(display, target, expected_size_px)
-        else:
-            objects = methods.round_spots(display, expected_size_px)
-        notes = (*notes, *pixels.notes)
-    x0, y0, x1, y1 = box
-    inside = objects.centred_in(box)
+        found = _find_in_colours(image, region, gsd_m, expected_size_px, notes, chosen, backend, target, score_min)
+    objects, scale, (x0, y0, x1, y1), flags = found.objects, found.scale, found.box, found.flags
+    inside = objects.centred_in(found.box)
     counted = inside.chosen(inside.scores >= score_min)
+    notes = found.notes
     interval = None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores)
-    if interval is not None and score_min != methods.DEFAULT_SCORE:
+    if interval is not None and score_min != DEFAULT_SCORE:
         interval, flags = None, (*flags, "count_not_calibrated")
-        notes = (*notes, f"counts are calibrated at a score_min of {methods.DEFAULT_SCORE:g} alone: no interval")
+        notes = (*notes, f"counts are calibrated at a score_min of {DEFAULT_SCORE:g} alone: no interval")
     return count_result(
         counted,
         chosen,
         target,
         interval=interval,
-        shown=display,
+        shown=found.display,
         shown_per_px=1.0,
-        region=None if region is None else box,
-        measured_px=float(np.count_nonzero(valid[y0:y1, x0:x1])),
+        region=None if region is None else found.box,
+        measured_px=float(np.count_nonzero(found.valid[y0:y1, x0:x1])),
         gsd_m=scale.gsd_m,
         return_boxes=return_boxes,
         notes=(*notes, *scale.notes),
-        flags=(*flags, *clipped, *scale.flags),
+        flags=(*flags, *found.clipped, *scale.flags),
     )
+
+
+class _Found(NamedTuple):
+    """Objects of a picture of colours: its pixels to show, where they hold data, and the part that was looked at."""
+
+    objects: "CountedObjects"
+    display: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
+    box: Box
+    clipped: tuple[str, ...]
+    scale: "Scale"
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def _find_plants(
+    image: Path, region: Box | None, gsd_m: float | None, expected_size_px: float | None, notes: tuple[str, ...]
+) -> _Found:
+    """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
+    from agrotools.tools.counting.methods import plants_on_soil
+    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
+    from agrotools.vision.strangeness import FLAG, strangeness
+    from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
+
+    picture = read_field_picture(image, None, None, file_info(image))
+    box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], shown_name(image))
+    index = choose_index("auto", picture.bands)
+    plants = segment(index, colour_bands(picture)[0], picture.valid)
+    objects = plants_on_soil(plants.mask, expected_size_px)
+    notes = (*notes, *picture.notes, *plants.notes)
+    flags = (*picture.flags, *plants.flags)
+    if len(objects) and picture.photo is not None:
+        if doubt := doubt_of_cover(picture.photo, plants):
+            notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
+        if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
+            notes = (*notes, "the picture is unlike photographs of plants in a field: these may be other things")
+            flags = (*flags, FLAG)
+    scale = choose_scale(gsd_m, picture.gsd_m)
+    return _Found(objects, picture.display, picture.valid, box, clipped, scale, notes, flags)
+
+
+def _find_in_colours(
+    image: Path,
+    region: Box | None,
+    gsd_m: float | None,
+    expected_size_px: float | None,
+    notes: tuple[str, ...],
+    chosen: Detector,
+    backend: str,
+    target: str,
+    score_min: float,
+) -> _Found:
+    """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
+    from agrotools.tools.counting import methods
+    from agrotools.tools.counting.result import objects_in_boxes
+    from agrotools.tools.pictures import choose_scale
+
+    name, info = shown_name(image), file_info(image)
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    if chosen in ("crown_rgb", "fruit"):
+        hint = "use a colour picture, mode='blob', or a canopy height model for trees"
+        refuse_grey(picture, name, f", and {chosen} goes by colour", hint)
+    pixels = picture.pixels
+    valid, borders, flags = picture.without_border(name)
+    notes, flags = (*notes, *borders), (*picture.flags, *flags)
+    known = (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
+    if chosen in ("vlm", "learned"):
+        if chosen == "vlm":
+            from agrotools.tools.services.vision import locate_by_model
+
+            located = locate_by_model(pixels, box, target)
+        else:
+            from agrotools.vision.learned.detection import find_by_text
+
+            located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
+        objects = objects_in_boxes(located.boxes, located.scores)
+        notes, flags = (*located.notes, *notes), (*located.flags, *flags)
+    elif chosen == "crown_rgb":
+        objects = methods.crowns_in_colours(pixels, choose_scale(gsd_m, known).gsd_m, expected_size_px)
+    elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
+        objects = methods.fruit_by_net(pixels, kinds, expected_size_px)
+    elif chosen == "fruit":
+        objects = methods.fruit_by_colour(pixels, target, expected_size_px)
+    else:
+        objects = methods.round_spots(pixels, expected_size_px)
+    scale = choose_scale(gsd_m, known)
+    return _Found(objects, pixels, valid, box, clipped, scale, (*notes, *picture.notes), flags)
 
 
 def _count_in_heights(

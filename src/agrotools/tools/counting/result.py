@@ -12,7 +12,7 @@ from agrotools.core import Artifact
 from agrotools.tools.counting.count_objects import Detector, ObjectCount
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
-from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, draw_marks
+from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, box_points, circle_points, draw_marks
 
 MOST_LISTED = 300
 """Largest number of objects in a result; the table holds all."""
@@ -155,11 +155,8 @@ def _overlay(
     rows = np.column_stack([drawn.centres, drawn.diameters, drawn.boxes]).tolist()
     for x, y, diameter, *box in rows:
         if mode == "crown_chm":
-            marks.append(Mark(ORANGE, circle=(x, y, max(1.0 / enlarge, diameter / 12))))
-        if objects.round_marks:
-            marks.append(Mark(colour, circle=(x, y, diameter / 2)))
-        else:
-            marks.append(Mark(colour, box=(box[0], box[1], box[2], box[3])))
+            marks.append(Mark(ORANGE, circle_points(x, y, max(1.0 / enlarge, diameter / 12))))
+        marks.append(Mark(colour, circle_points(x, y, diameter / 2) if objects.round_marks else box_points(box)))
     what = f"{len(objects)} x {target} ({mode})"
     legend = [(colour, "found")]
     if mode == "crown_chm":

@@ -12,7 +12,7 @@ from agrotools.tools.fruit.measure_fruit_size import FruitSize, FruitSizes
 from agrotools.tools.fruit.measuring import FruitMeasurement, View, outline_points
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
-from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, draw_marks
+from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, box_points, draw_marks
 
 SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
@@ -122,12 +122,11 @@ def _overlay(
     for (_, fruit), row in zip(fruits, rows, strict=True):
         x, y = inputs.view.camera.project(outline_points(fruit.cone))
         colour = SKY_BLUE if row.used_in_mean else ORANGE
-        outline = tuple((float(a - left) * zoom, float(b - top) * zoom) for a, b in zip(x, y, strict=True))
-        marks.append(Mark(colour, f"{row.diameter_mm:.0f}", outline=outline))
+        points = ((np.stack([x, y], axis=1) - (left, top)) * zoom).tolist()
+        marks.append(Mark(colour, points, f"{row.diameter_mm:.0f}"))
     for number in inputs.failed:
-        x0, y0, x1, y1 = inputs.boxes[number - 1]
-        box = ((x0 - left) * zoom, (y0 - top) * zoom, (x1 - left) * zoom, (y1 - top) * zoom)
-        marks.append(Mark(BLACK, "?", box=box))
+        box = (np.array(inputs.boxes[number - 1]) - (left, top, left, top)) * zoom
+        marks.append(Mark(BLACK, box_points(box.tolist()), "?"))
     used = sum(row.used_in_mean for row in rows)
     legend = [
         (SKY_BLUE, f"diameter in mm, counted ({used})"),

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.base import install_command
 from agrotools.tools.contract import tool
-from agrotools.tools.learned import weight_files
-from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
+from agrotools.tools.services import NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.weights import weight_files
 from agrotools.vision.overlay import (
     BLUISH_GREEN,
     ORANGE,
@@ -25,6 +26,7 @@ from agrotools.vision.overlay import (
     VERMILLION,
     YELLOW,
     Mark,
+    box_points,
     draw_marks,
 )
 from agrotools.vision.reading import read_image
@@ -100,12 +102,7 @@ def draw_boxes(
     """Save the picture with labelled boxes, one colour per label (colours repeat after six labels)."""
     colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
     height, width = source.pixels.shape[:2]
-    enlarge = max(1, _SMALLEST_SIDE // max(height, width))
-    enlarged = source.pixels.repeat(enlarge, axis=0).repeat(enlarge, axis=1)
-    marks = [
-        Mark(colours[label], label=label, box=(box[0] * enlarge, box[1] * enlarge, box[2] * enlarge, box[3] * enlarge))
-        for box, label in zip(boxes, labels, strict=True)
-    ]
-    x0, y0, x1, y1 = (edge * enlarge for edge in source.box)
-    part = None if source.box == (0, 0, width, height) else (x0, y0, x1, y1)
-    return save_artifact(name, "overlay", draw_marks(enlarged, marks, region=part, title=title))
+    marks = [Mark(colours[label], box_points(box), label) for box, label in zip(boxes, labels, strict=True)]
+    part = None if source.box == (0, 0, width, height) else source.box
+    zoom = max(1, _SMALLEST_SIDE // max(height, width))
+    return save_artifact(name, "overlay", draw_marks(source.pixels, marks, region=part, title=title, zoom=zoom))

@@ -13,10 +13,12 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
-from agrotools.tools.learned import LEARNED, describe_learned, weight_files, weights_of, write_down_learned
 from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
 from agrotools.tools.services.vision import compare, describe_part, describe_picture, read_latex
 from agrotools.tools.workspace import save_artifact
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.description import change_picture, describe, draw_words, transcribe
+from agrotools.vision.learned.weights import weight_files, weights_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,7 +47,7 @@ def describe_image(
 ) -> ImageDescription:
     """Describe a picture in a few sentences, or answer a question about it.
 
-    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or BLIP.
+    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or a BLIP that answers.
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.
@@ -56,7 +58,7 @@ def describe_image(
     if backend == VLM:
         answer = describe_picture(source.pixels, source.box, stripped_question)
     else:
-        answer = describe_learned(backend, source.pixels, source.box, stripped_question)
+        answer = describe(source.pixels, source.box, stripped_question, weights_of(backend))
     return ImageDescription(description=answer.text, **remarks(source, answer))
 
 
@@ -86,7 +88,8 @@ def describe_attribute(
     if backend == VLM:
         answer = describe_part(source.pixels, source.box, attribute)
     else:
-        answer = describe_learned(backend, source.pixels, source.box, f"what is the {attribute} of this?")
+        question = f"what is the {attribute} of this?"
+        answer = describe(source.pixels, source.box, question, weights_of(backend))
         if "question_not_answered" in answer.flags:
             why = "this model writes captions and takes no question, so it cannot say one attribute"
             hint = "choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm"
@@ -143,7 +146,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     if backend == VLM:
         answer = read_latex(source.pixels, source.box)
     else:
-        answer = write_down_learned(backend, source.pixels, source.box)
+        answer = transcribe(source.pixels, source.box, weights_of(backend))
     return ReadFormula(latex=answer.text, **remarks(source, answer, more=() if answer.text else ("no_text_found",)))
 
 
@@ -215,8 +218,6 @@ def generate_image(
 
     backend = _picture_backend("making a picture", "stable-diffusion-v1-5/stable-diffusion-v1-5")
     if backend.startswith(LEARNED):
-        from agrotools.vision.learned.description import draw_words
-
         weights = weights_of(backend)
         picture = Image.fromarray(draw_words(prompt, weights, seed=seed, steps=STEPS))
         notes: tuple[str, ...] = (f"made by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
@@ -250,8 +251,6 @@ def stylize_image(
     backend = _picture_backend("changing a picture", "timbrooks/instruct-pix2pix")
     source = open_image(image)
     if backend.startswith(LEARNED):
-        from agrotools.vision.learned.description import change_picture
-
         weights = weights_of(backend)
         picture = Image.fromarray(change_picture(source.pixels, instruction, weights, seed=seed, steps=STEPS))
         notes: tuple[str, ...] = (f"changed by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)

@@ -19,12 +19,13 @@ from agrotools.tools.general.images import (
     remarks,
     whole_box,
 )
-from agrotools.tools.learned import find_learned, name_common, outline_learned
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.services.vision import locate_by_model, name_things, outline_things
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.learned import FoundObjects
+from agrotools.vision.learned import LEARNED, FoundObjects
+from agrotools.vision.learned.detection import find_by_text, find_common, masks_in_boxes
+from agrotools.vision.learned.weights import KINDS, find_weights, weights_of
 from agrotools.vision.overlay import Layer, draw_overlay
 from agrotools.vision.reading import bounds
 
@@ -66,7 +67,7 @@ def detect_objects(
 ) -> DetectedObjects:
     """Find all common things in a picture and name them, by the 80 names of COCO: person, car, cow, apple, chair...
 
-    Needs a large model: vlm, or learned with RT-DETR or DETR, which give the names that they were taught.
+    Needs a large model: vlm, or learned with RT-DETR, which gives the names that it was taught.
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.
@@ -76,7 +77,7 @@ def detect_objects(
     if backend == VLM:
         found = name_things(source.pixels, source.box, COCO_NAMES)
     else:
-        found = name_common(backend, source.pixels, score_min)
+        found = find_common(source.pixels, weights_of(backend), score_min=score_min)
     selected = _best_first(found.scores, score_min)
     names, boxes = [found.names[index] for index in selected], _whole_boxes(found.boxes[selected])
     return DetectedObjects(
@@ -134,7 +135,7 @@ def locate_objects(
 ) -> LocatedObjects:
     """Find what a text names in a picture and give its boxes.
 
-    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. With top1 the surest thing is given, however
+    Needs a large model: vlm, or learned with GroundingDINO. With top1 the surest thing is given, however
     unsure, unless nothing is found at all.
 
     Raises:
@@ -160,7 +161,7 @@ def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> F
     if backend == VLM:
         found = locate_by_model(source.pixels, source.box, text)
     else:
-        found = find_learned(backend, source.pixels, source.box, text, score_min)
+        found = find_by_text(source.pixels, source.box, text, weights_of(backend), score_min=score_min)
     selected = _best_first(found.scores, score_min)
     return found._replace(boxes=found.boxes[selected], scores=found.scores[selected])
 
@@ -183,7 +184,7 @@ def count_given_object(
 ) -> GivenObjectCount:
     """Count what a text names in a picture of any kind, or in a region of it.
 
-    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. For trees, plants and fruit count_objects works
+    Needs a large model: vlm, or learned with GroundingDINO. For trees, plants and fruit count_objects works
     without one.
 
     Raises:
@@ -241,9 +242,10 @@ def segment_objects(
         "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
     )
     source = open_image(image)
-    found, masks = (
-        _outline_by_vlm(source, text) if backend == VLM else outline_learned(backend, source.pixels, text, score_min)
-    )
+    if backend == VLM:
+        found, masks = _outline_by_vlm(source, text)
+    else:
+        found, masks = _outline_learned(backend, source, text, score_min)
     selected = [index for index in _best_first(found.scores, score_min) if masks[index].any()]
     if len(selected) > MOST_OBJECTS:
         raise ToolError("limit", f"{len(selected)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
@@ -258,6 +260,20 @@ def segment_objects(
         overlay=_overlay(source, masks, selected, sizes),
         **remarks(source, found),
     )
+
+
+def _outline_learned(
+    backend: str, source: OpenedImage, text: str, score_min: float
+) -> tuple[FoundObjects, NDArray[np.bool_]]:
+    models = backend.removeprefix(LEARNED).split("+")
+    if len(models) != 2:
+        why = "outlines need two models: one that finds things by their name and one that outlines what is in a box"
+        hint = f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}"
+        raise ToolError("backend_unavailable", why, hint=hint)
+    finder, outliner = map(find_weights, models)
+    found = find_by_text(source.pixels, source.box, text, finder, score_min=score_min)
+    masks = masks_in_boxes(source.pixels, found.boxes, outliner)
+    return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
 
 
 def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:

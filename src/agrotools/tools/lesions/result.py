@@ -197,9 +197,7 @@ def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int,
         outlines, _ = cv2.findContours(coarse, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         for outline in outlines:
             points = (np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + (left, top)
-            if len(points) == 1:
-                points = np.repeat(points, 2, 0)
-            marks.append(Mark(colour, outline=tuple((float(x), float(y)) for x, y in points)))
+            marks.append(Mark(colour, points.tolist()))
     scale = analysed.scale_mm_px
     return draw_marks(
         analysed.shown,

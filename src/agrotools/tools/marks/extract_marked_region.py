@@ -176,14 +176,13 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "DrawnMark"):
-    from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, draw_marks
+    from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, box_points, draw_marks
 
     mark_list = [
         Mark(
-            colour=VERMILLION if mark is chosen else SKY_BLUE,
-            label=f"{number} {mark.colour} {mark.shape}",
-            box=mark.box,
-            outline=None if mark.shape == "box" else mark.polygon,
+            VERMILLION if mark is chosen else SKY_BLUE,
+            box_points(mark.box) if mark.shape == "box" else mark.polygon,
+            f"{number} {mark.colour} {mark.shape}",
         )
         for number, mark in enumerate(marks, start=1)
     ]

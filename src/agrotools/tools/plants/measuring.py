@@ -32,6 +32,7 @@ from agrotools.vision.overlay import (
     YELLOW,
     Colour,
     Mark,
+    circle_points,
     draw_marks,
 )
 from agrotools.vision.reading import bounds
@@ -362,24 +363,22 @@ def draw_plants(
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):
         x0, y0, x1, y1 = plant.box
-        marks.append(Mark(YELLOW, outline=plant.hull))
+        marks.append(Mark(YELLOW, plant.hull))
         framed = np.pad(plant.mask.astype(np.uint8), 1)
         for contour in cv2.findContours(framed, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)[0]:
-            outline = [(float(x + x0) - 0.5, float(y + y0) - 0.5) for x, y in contour[:, 0]]
-            marks.append(Mark(SKY_BLUE, outline=tuple(outline)))
+            marks.append(Mark(SKY_BLUE, (contour[:, 0] + (x0 - 0.5, y0 - 0.5)).tolist()))
         if heights:
             foot = y1 if ground_y_px is None else ground_y_px
             apex = x0 + float(np.flatnonzero(plant.mask[0]).mean()) + 0.5
-            marks.append(Mark(VERMILLION, outline=((apex, y0), (apex, foot))))
-            marks.append(Mark(VERMILLION, outline=((x0, foot), (x1, foot))))
+            marks += [Mark(VERMILLION, ((apex, y0), (apex, foot))), Mark(VERMILLION, ((x0, foot), (x1, foot)))]
         radius = max(3.0 / zoom, max(pixels.shape[:2]) / 200)
-        marks += [Mark(REDDISH_PURPLE, circle=(x + 0.5, y + 0.5, radius)) for x, y in plant.tips]
-        marks.append(Mark(YELLOW, str(number) if len(plants) > 1 else "", outline=((x0, y0),)))
+        marks += [Mark(REDDISH_PURPLE, circle_points(x + 0.5, y + 0.5, radius)) for x, y in plant.tips]
+        marks.append(Mark(YELLOW, ((x0, y0),), str(number) if len(plants) > 1 else ""))
     legend: list[tuple[Colour, str]] = [(SKY_BLUE, "plant"), (YELLOW, "convex hull"), (REDDISH_PURPLE, "leaf tip")]
     if heights:
         legend.append((VERMILLION, "height and ground"))
     if disc is not None:
-        marks.append(Mark(BLUE, "scale", circle=(disc.x, disc.y, disc.radius)))
+        marks.append(Mark(BLUE, circle_points(disc.x, disc.y, disc.radius), "scale"))
         legend.append((BLUE, "scale marker"))
     return draw_marks(
         pixels,

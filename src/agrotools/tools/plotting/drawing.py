@@ -23,7 +23,6 @@ from agrotools.tools.plotting.sheet import (
     MOST_ANNOTATED_CELLS,
     MOST_ANNOTATED_POINTS,
     STYLE,
-    NumberFormatter,
     Sheet,
     category_positions,
     figure_size,
@@ -334,7 +333,7 @@ def _draw_heatmap(sheet: Sheet) -> None:
     names = [superscript(short_text(series.name, 40)) for series in spec.series]
     axes.set_yticks([index + 0.5 for index in range(len(names))], names)
     axes.set_xlabel(label_with_unit(spec.x_label, spec.x_unit))
-    bar = sheet.figure.colorbar(mesh, ax=axes, pad=0.02, format=NumberFormatter())
+    bar = sheet.figure.colorbar(mesh, ax=axes, pad=0.02)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     bar.set_label(label_with_unit(spec.y_label, spec.y_unit))
     if values.min() < limits[0] or values.max() > limits[1]:

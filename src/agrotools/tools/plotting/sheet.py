@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib import font_manager
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from agrotools.core import PlotSpec
 from agrotools.tools.plotting.plot import PlotData
@@ -97,18 +97,6 @@ def number_format(values: Iterable[float]) -> Callable[[float], str]:
     return lambda value: f"{value:{separator}.{decimals}f}".replace("-", MINUS)
 
 
-def tick_format(ticks: Sequence[float], *, separators: bool) -> Callable[[float], str]:
-    """Return a formatter for the ticks of an axis, with as few decimals as distinguish them, equal for all."""
-    largest = max(map(abs, ticks), default=0.0)
-    if largest >= 1e9 or 0 < largest < 1e-4:
-        return lambda value: f"{value:.6g}".replace("-", MINUS)
-    slack = 1e-9 * largest
-    enough = (places for places in range(9) if all(abs(tick - round(tick, places)) <= slack for tick in ticks))
-    decimals = next(enough, 9)
-    separator = "," if separators and largest >= 1e4 else ""
-    return lambda value: f"{value:{separator}.{decimals}f}".replace("-", MINUS)
-
-
 def short_text(text: str, longest: int) -> str:
     """Return ``text``, shortened with an ellipsis if it is longer than ``longest`` characters."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
@@ -141,6 +129,8 @@ DPI = 120
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": "#666666",
+    "axes.formatter.limits": (-4, 9),
+    "axes.formatter.useoffset": False,
     "axes.labelcolor": "#222222",
     "axes.labelsize": 11,
     "axes.spines.right": False,
@@ -186,26 +176,8 @@ class Sheet:
         """Yield the index, colour, line style and marker of each series."""
         for index in range(len(self.spec.series)):
             turn = index // len(COLOURS)
-            yield (
-                index,
-                COLOURS[index % len(COLOURS)],
-                LINE_STYLES[turn % len(LINE_STYLES)],
-                MARKERS[index % len(MARKERS)],
-            )
-
-
-class NumberFormatter(Formatter):
-    """Tick formatter that writes numbers in full, all with the same decimals."""
-
-    def __init__(self, *, separators: bool = True) -> None:
-        self._separators = separators
-        self._say: Callable[[float], str] = str
-
-    def set_locs(self, locs: Sequence[float]) -> None:
-        self._say = tick_format(locs, separators=self._separators)
-
-    def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib passes it
-        return self._say(x)
+            style, marker = LINE_STYLES[turn % len(LINE_STYLES)], MARKERS[index % len(MARKERS)]
+            yield index, COLOURS[index % len(COLOURS)], style, marker
 
 
 def figure_size(spec: PlotSpec) -> tuple[float, float]:
@@ -254,7 +226,6 @@ def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = Non
     category_axis, value_axis = (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
     category_axis.set_label_text(label_with_unit(spec.x_label, spec.x_unit))
     value_axis.set_label_text(label_with_unit(spec.y_label if value_label is None else value_label, spec.y_unit))
-    value_axis.set_major_formatter(NumberFormatter())
     if labels is None:
         _number_axis(sheet)
     else:
@@ -281,7 +252,6 @@ def _number_axis(sheet: Sheet) -> None:
     x = sorted({float(x) for series in sheet.spec.series for x in series.x})
     if all(value.is_integer() for value in x):
         axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(NumberFormatter(separators=False))
     if sheet.spec.kind == "line" and len(x) <= 12 and all(b - a >= (x[-1] - x[0]) / 20 for a, b in pairwise(x)):
         axis.set_ticks(x)
 

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cached_files
 from agrotools.knowledge.entries import Entry
-from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 
 if TYPE_CHECKING:
@@ -53,13 +54,10 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``, with the calibrations of the model."""
-    from agrotools.tools.recognition.calibration import calibration_files
+    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``."""
     from agrotools.tools.recognition.packs import pack_files
 
-    if backend.startswith(PACK):
-        return pack_files(backend.removeprefix(PACK))
-    return (*weight_files(backend), *calibration_files(backend))
+    return pack_files(backend.removeprefix(PACK)) if backend.startswith(PACK) else weight_files(backend)
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
@@ -256,7 +254,6 @@ def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], m
 def choose_by_larger_model(
     backend: str,
     looked: ImagePart,
-    tool: str,
     what: str,
     names: Sequence[str],
     entry_of: Callable[[str], Entry | None],
@@ -264,20 +261,21 @@ def choose_by_larger_model(
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
 
-    The scores of an open model are those of its calibration for the tool and the names; without one the flag
-    ``not_calibrated`` is set. ``what``: kind of thing to name, as in "disease of bean". ToolError ``low_confidence``:
-    the model names nothing, or the picture is unlike those of its calibration.
+    The scores of an open model are not calibrated: flag ``not_calibrated``. ``what``: kind of thing to name, as in
+    "disease of bean". ToolError ``low_confidence``: the model names nothing.
     """
-    from agrotools.tools.recognition.calibration import calibrate_names
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     if backend == VLM:
-        answer, is_known = choose_name(pixels, box, what, choice, top_k=top_k), True
+        answer = choose_name(pixels, box, what, choice, top_k=top_k)
     else:
-        answer, is_known = calibrate_names(backend, tool, *name_learned(backend, pixels, box, choice))
+        from agrotools.vision.learned.description import rank_names
+
+        answer = rank_names(pixels, box, choice, weights_of(backend))
+        answer = answer._replace(flags=(*answer.flags, NOT_CALIBRATED))
     candidates = candidates_of(answer.candidates, entry_of, top_k)
-    if not candidates or not is_known:
+    if not candidates:
         hint = "try another region, or another back-end"
         raise unknown_names(looked, f"back-end {backend}", candidates, "", hint)
     return candidates, answer.notes, answer.flags
@@ -290,24 +288,18 @@ def draw_candidates(
 
     ``is_named``: True if the first candidate is the answer.
     """
-    from agrotools.tools.lesions.leaf import shrink_image
-    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, box_points, draw_marks
 
     pixels = looked.picture.pixels
-    small = shrink_image(pixels, _OVERLAY_PX)
-    factor = small.shape[1] / pixels.shape[1]
-
-    def scaled(bounds: Box) -> Box:
-        x0, y0, x1, y1 = (round(edge * factor) for edge in bounds)
-        return x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)
-
     whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
-    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box=scaled(box))] if box else []
+    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box_points(box))] if box else []
     legend = [
         (BLUISH_GREEN if is_named and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
         for rank, one in enumerate(candidates)
     ]
-    picture = draw_marks(small, marks, legend=legend, region=None if whole else scaled(looked.box), title=title)
+    zoom = _OVERLAY_PX / max(pixels.shape)
+    region = None if whole else looked.box
+    picture = draw_marks(pixels, marks, legend=legend, region=region, title=title, zoom=zoom)
     return save_artifact(name, "overlay", picture)
 
 

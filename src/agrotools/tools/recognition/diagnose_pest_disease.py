@@ -148,9 +148,7 @@ def diagnose_pest_disease(
     if asks_larger_model(backend):
         entries = names_to_choose(kind, crop, names)
         what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-        candidates, notes, flags = choose_by_larger_model(
-            backend, looked, "diagnose_pest_disease", what, list(entries), entries.get, top_k
-        )
+        candidates, notes, flags = choose_by_larger_model(backend, looked, what, list(entries), entries.get, top_k)
         notes = (*notes, f"chosen from {len(entries)} names of the knowledge base")
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
@@ -264,30 +262,16 @@ def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None
     entry of another crop is taken: labels without a common crop have none.
     """
     from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop
-    from agrotools.knowledge.words import folded
 
     def resolved(on: str | None) -> dict[str, Entry | None]:
         return {label: entry_of_label(label, kind, on, names) for label in labels}
 
-    plain, crops_of = resolved(crop), {}
-    for label in labels:
-        meant = names.meant_by(label) if healthy_crop(label) is None else []
-        kinds = {entry.kind for entry in meant}
-        if "pest" not in kinds if kind == "pest" else "disease" in kinds or ("pest" in kinds and kind == "disease"):
-            crops = {on for entry in meant for on in entry.crops}
-            crops_of[label] = {on for on in crops if entry_of_label(label, kind, on, names)}
-    crops_of = {label: on for label, on in crops_of.items() if on}
+    plain = resolved(crop)
+    crops_of = {label: on for label in labels if (on := _crops_of_label(label, kind, names))}
     unclear = {label: tuple(sorted(on)) for label, on in crops_of.items()}
     if crop is not None:
         is_known = any(names.is_on(entry, crop) for entry in names.of_kinds(("disease",)))
         return LabelEntries(plain, crop, {label: on for label, on in unclear.items() if is_known and not plain[label]})
-
-    def names_crop(label: str) -> bool:
-        entry, text = plain[label], folded(label)
-        if entry is None or label == entry.id or text == folded(entry.names.sci or ""):
-            return entry is not None
-        return any(f" {folded(on)} " in f" {text} " for on in entry.crops)
-
     healthy = {names.key_of_crop(on) for label in labels if (on := healthy_crop(label))}
     common = set[str].intersection(*crops_of.values()) if len(crops_of) > 1 else set[str]()
     ways = {on: resolved(on) for on in sorted(common) if healthy <= {names.key_of_crop(on)}}
@@ -295,10 +279,31 @@ def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None
         on, way = next(iter(ways.items()))
         if all(entry and SHIPPED_LABELS in entry.names.datasets for entry in map(way.get, crops_of)):
             return LabelEntries({label: way[label] or plain[label] for label in labels}, on)
-    if all(map(names_crop, crops_of)):
+    if all(_names_crop(label, plain[label]) for label in crops_of):
         named = {on for label in crops_of if (entry := plain[label]) for on in entry.crops}
         return LabelEntries(plain, named.pop() if len(named) == 1 else None)
     return LabelEntries(plain | dict.fromkeys(crops_of), unclear=unclear)
+
+
+def _crops_of_label(label: str, kind: ProblemKind, names: "KbNames") -> set[str]:
+    """Return the crops on which a label means something of the kind; a pest alone only if it is asked for."""
+    from agrotools.knowledge.kb_names import healthy_crop
+
+    meant = names.meant_by(label) if healthy_crop(label) is None else []
+    kinds = {entry.kind for entry in meant}
+    if "pest" not in kinds if kind == "pest" else "disease" in kinds or ("pest" in kinds and kind == "disease"):
+        crops = {on for entry in meant for on in entry.crops}
+        return {on for on in crops if entry_of_label(label, kind, on, names)}
+    return set()
+
+
+def _names_crop(label: str, entry: Entry | None) -> bool:
+    """Return True if a label tells its crop, or needs none because it is a scientific name or an id."""
+    from agrotools.knowledge.words import folded
+
+    if entry is None or label == entry.id or folded(label) == folded(entry.names.sci or ""):
+        return entry is not None
+    return any(f" {folded(on)} " in f" {folded(label)} " for on in entry.crops)
 
 
 def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:

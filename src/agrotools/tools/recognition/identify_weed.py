@@ -115,9 +115,7 @@ def identify_weed(
     if asks_larger_model(backend):
         entries = names_to_choose(candidates, names)
         entry_of, titles = entries.get, list(entries)
-        ranking, notes, flags = choose_by_larger_model(
-            backend, looked, "identify_weed", "weed", titles, entry_of, top_k
-        )
+        ranking, notes, flags = choose_by_larger_model(backend, looked, "weed", titles, entry_of, top_k)
     else:
         ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
     best = best_of(ranking)

@@ -67,16 +67,13 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def fit_temperature(logits: Floats, classes: NDArray[np.int64], weights: Floats | None = None) -> float:
-    """Return the temperature in 0.05..20 that minimises the negative log-likelihood of logits (n, classes).
-
-    ``weights`` (n,) are those of the pictures, by default equal. The search is a golden section on the logarithm of
-    the temperature.
-    """
+def fit_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
+    """Return the temperature in 0.05..20 that minimises the negative log-likelihood of logits (n, classes), by a golden
+    section on its logarithm."""
 
     def loss(logarithm: float) -> float:
         shares = probabilities(logits, float(np.exp(logarithm)))[np.arange(len(classes)), classes]
-        return float(np.average(-np.log(np.maximum(shares, 1e-12)), weights=weights))
+        return float(-np.log(np.maximum(shares, 1e-12)).mean())
 
     low, high = np.log(0.05), np.log(20.0)
     ratio = (np.sqrt(5) - 1) / 2

@@ -3,10 +3,9 @@
 Training needs scikit-learn (extra ``train``) for the logistic regression; the resulting pack needs only NumPy.
 """
 
-import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
 from agrotools.core.base import import_of_extra
+from agrotools.core.files import sha256_of_file
 from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools.tools.recognition.net import (
@@ -110,7 +110,7 @@ def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep:
         regularisation=strength,
         temperature=temperature,
         threshold=threshold,
-        figures=_figures(data, logits, temperature, len(folds), refused).model_copy(update={"kept": keep}),
+        figures=_figures(data, logits, temperature, len(folds), keep, refused),
         licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
         weights_sha256="",
     )
@@ -118,54 +118,44 @@ def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep:
 
 
 def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], skip: bool, progress: Progress) -> _Data:
+    """Return the features of the pictures; identical ones get the same group. UsageError: a picture has two labels,
+    none can be read, or, without ``skip``, some cannot."""
     rows: list[NDArray[np.float32]] = []
     used: list[LabelledImage] = []
     digests: list[str] = []
     blocks: tuple[int, ...] = ()
-    for one, pixels, digest in read_pictures(pictures, skip, progress):
-        parts = picture_features(pixels, nets)
-        blocks = tuple(len(part) for part in parts)
-        rows.append(np.concatenate(parts))
-        used.append(one)
-        digests.append(digest)
-    check_classes(used)
-    names = tuple(sorted({one.label for one in used}))
-    classes = np.array([names.index(one.label) for one in used], np.int64)
-    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
-
-
-def read_pictures(
-    pictures: Sequence[LabelledImage], skip: bool, progress: Progress
-) -> Iterator[tuple[LabelledImage, NDArray[np.uint8], str]]:
-    """Yield each picture with its pixels and the hash of its file; identical pictures get the same group.
-    UsageError: a picture has two labels, none can be read, or (at the end, without ``skip``) some cannot."""
     faults: list[str] = []
     first: dict[str, LabelledImage] = {}
     for number, one in enumerate(pictures, start=1):
         try:
             pixels = read_image(one.path, shown_as=one.path.name).pixels
-            digest = hashlib.sha256(one.path.read_bytes()).hexdigest()
+            digest = sha256_of_file(one.path)
         except (ToolError, OSError) as error:
             faults.append(error.message if isinstance(error, ToolError) else f"{one.path.name}: {error.strerror}")
             continue
         twin = first.setdefault(digest, one)
         if twin.label != one.label:
-            raise UsageError(
-                f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})",
-                hint="keep the right one",
-            )
-        # Identical pictures must not be on both sides of a split.
-        yield replace(one, group=twin.group), pixels, digest
+            why = f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})"
+            raise UsageError(why, hint="keep the right one")
+        parts = picture_features(pixels, nets)
+        blocks = tuple(len(part) for part in parts)
+        rows.append(np.concatenate(parts))
+        used.append(replace(one, group=twin.group))  # identical pictures must not be on both sides of a split
+        digests.append(digest)
         if number % _EVERY == 0 or number == len(pictures):
             progress(f"looked at {number} of {len(pictures)} pictures")
     if faults and not skip:
         more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}"
         raise UsageError(why, hint="fix or remove them, or leave them out with --skip-unreadable")
-    if not first:
+    if not used:
         raise UsageError("none of the pictures can be read")
     if faults:
         progress(f"left out {len(faults)} pictures that cannot be read")
+    check_classes(used)
+    names = tuple(sorted({one.label for one in used}))
+    classes = np.array([names.index(one.label) for one in used], np.int64)
+    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
 
 
 def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
@@ -250,7 +240,9 @@ def _abstention(
     return threshold, float(np.mean(refused))
 
 
-def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refused: float | None) -> PackFigures:
+def _figures(
+    data: _Data, logits: Floats, temperature: float, folds: int, keep: float, refused: float | None
+) -> PackFigures:
     shares = probabilities(logits, temperature)
     predicted, classes = shares.argmax(axis=1), data.classes
     right = predicted == classes
@@ -270,7 +262,7 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
         macro_f1=_macro_f1(predicted, classes, len(data.names)),
         macro_f1_95=(float(low), float(high)),
         calibration_error=calibration_error(shares.max(axis=1), right),
-        kept=KEEP,
+        kept=keep,
         refused_of_left_out=refused,
         by_class=_by_class(data, predicted),
     )

@@ -7,10 +7,11 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, Artifact
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.vision import Index
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.weights import weight_files
 
 Attribute = Literal["colour", "texture", "shape", "cover", "landcover", "health"]
 ALL: tuple[Attribute, ...] = get_args(Attribute)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.learned import describe_learned
 from agrotools.tools.pictures import Scale, choose_scale, read_mask_pixels
 from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape
 from agrotools.tools.regions.measuring import (
@@ -33,6 +32,8 @@ from agrotools.vision import Box
 from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.learned import TextAnswer
+from agrotools.vision.learned.description import describe as describe_by_open_model
+from agrotools.vision.learned.weights import weights_of
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover
@@ -111,7 +112,7 @@ def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None
     pixels = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
     if backend == VLM:
         return describe_by_vlm(pixels, picture.box, question)
-    return describe_learned(backend, pixels, picture.box, question)
+    return describe_by_open_model(pixels, picture.box, question, weights_of(backend))
 
 
 def _measure_picture(

@@ -120,8 +120,6 @@ def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _text_of(completion: Completion, name: str) -> str:
     match completion.finish_reason:
-        case "timeout":
-            raise ToolError("timeout", f"the model {name} did not reply in time", hint="try a smaller region")
         case "context":
             raise ToolError(
                 "limit", f"the picture does not fit into the context of {name}", hint="use a smaller region"

@@ -23,7 +23,7 @@ from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models.base import WireSettings
 from agrotools.models.endpoint import checked_url, key_from
 from agrotools.models.refusals import error_message, one_line, retry_after
-from agrotools.models.timeouts import backoff_s
+from agrotools.models.transport import backoff_s
 from agrotools.tools.services import SERPER
 
 SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"

@@ -1,4 +1,10 @@
-"""Large open models with local weights, and the answers of models to tools, with their notes and flags."""
+"""Large open models with local weights, and the answers of models to tools, with their notes and flags.
+
+The back-end ``learned:MODEL`` names one: ``MODEL`` is the name of a model in the local cache of the model hub
+(``IDEA-Research/grounding-dino-tiny``), or the absolute path of a folder. Nothing is ever downloaded. Pictures are
+uint8 (rows, columns, 3). Every function raises a ``ToolError`` of the kind ``backend_unavailable`` if the weights or a
+library are missing, or if the model is of the wrong kind for the task.
+"""
 
 from typing import NamedTuple
 
@@ -6,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLAG = "learned_model"
+LEARNED = "learned:"
+"""Prefix of a back-end, followed by the name of an open model."""
 NOT_CALIBRATED = "scores are the model's own, not calibrated"
 
 

@@ -1,6 +1,6 @@
 """Captions, transcription, similarity and generation of pictures by large open models.
 
-Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
+Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242); answers, BLIP (Li et al. 2022, arXiv 2201.12086);
 formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its architecture; printed or written lines, TrOCR
 (Li et al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, its version
 trained on the tree of life (Stevens et al. 2024, arXiv 2311.18803); generation and editing of pictures, pipelines of
@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.learned import FLAG, TextAnswer
+from agrotools.vision import Box
+from agrotools.vision.learned import FLAG, RankedNames, TextAnswer
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, unloadable, wrong_kind
+from agrotools.vision.reading import crop_pixels
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,21 +33,23 @@ _MAX_CAPTION_TOKENS = 256
 _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
-def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> TextAnswer:
-    """Return a caption of a picture, uint8 (rows, columns, 3), or an answer; decoding is greedy and so reproducible.
+def describe(pixels: NDArray[np.uint8], box: Box, question: str | None, weights: Weights) -> TextAnswer:
+    """Return a caption of the part ``box`` of a picture, or an answer; decoding is greedy and so reproducible.
 
     The flag ``question_not_answered`` marks models that take no question, such as Florence-2.
     """
     from PIL import Image
 
+    part = Image.fromarray(crop_pixels(pixels, box))
     if weights.kind == "blip":
-        text, answers = _by_blip(Image.fromarray(pixels), question, weights)
+        text = _by_blip(part, question or "what does the picture show?", weights)
     elif weights.kind == "florence2":
-        text, answers = _by_florence(Image.fromarray(pixels), weights), False
+        text = _by_florence(part, weights)
     else:
-        raise wrong_kind(weights, "write text", ("florence2", "blip"))
+        raise wrong_kind(weights, "write text", "florence2", "blip")
     note = f"description: said by {weights.name} ({weights.kind}), not measured"
-    return TextAnswer(text, (note,), (FLAG, "question_not_answered") if question and not answers else (FLAG,))
+    is_ignored = question is not None and weights.kind == "florence2"
+    return TextAnswer(text, (note,), (FLAG, "question_not_answered") if is_ignored else (FLAG,))
 
 
 def _by_florence(image: "Image", weights: Weights) -> str:
@@ -74,52 +78,49 @@ def _load_florence(weights: Weights) -> tuple[Any, Any]:
     return processor, model.float().eval()
 
 
-def _by_blip(image: "Image", question: str | None, weights: Weights) -> tuple[str, bool]:
+def _by_blip(image: "Image", question: str, weights: Weights) -> str:
     torch = library("torch")
 
-    processor, tokens_of, model, answers = _load_blip(weights)
-    inputs = {"pixel_values": processor(images=image, return_tensors="pt")["pixel_values"]}
-    if answers:
-        question_text = " ".join((question or "what does the picture show?").split())
-        words = tokens_of(question_text, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
-        inputs |= {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
+    processor, tokens_of, model = _load_blip(weights)
+    words = tokens_of(" ".join(question.split()), return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
+    inputs = {name: words[name] for name in ("input_ids", "attention_mask")}
+    inputs["pixel_values"] = processor(images=image, return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
         written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)
-    text = " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
-    return text, answers
+    return " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
 
 
 @model_loader
-def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
-    """Return image processor, tokenizer, model, and True if the model answers questions."""
+def _load_blip(weights: Weights) -> tuple[Any, Any, Any]:
     transformers = library("transformers")
 
     config = transformers.AutoConfig.from_pretrained(weights.folder, **LOCAL_ONLY)
-    answers = any("QuestionAnswering" in name for name in config.architectures or ())
-    make = transformers.BlipForQuestionAnswering if answers else transformers.BlipForConditionalGeneration
+    if not any("QuestionAnswering" in name for name in config.architectures or ()):
+        raise ValueError("it writes captions and answers no questions")
     pictures = transformers.BlipImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
     words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
-    model = make.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
-    return pictures, words, model.float().eval(), answers
+    model = transformers.BlipForQuestionAnswering.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
+    return pictures, words, model.float().eval()
 
 
 _MAX_FORMULA_TOKENS = 512
 
 
-def transcribe(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """Transcribe a picture, uint8 (rows, columns, 3), with greedy decoding."""
+def transcribe(pixels: NDArray[np.uint8], box: Box, weights: Weights) -> TextAnswer:
+    """Return the formula in the part ``box`` of a picture as LaTeX, with greedy decoding."""
     torch = library("torch")
     from PIL import Image
 
     if weights.kind != "vision-encoder-decoder":
-        raise wrong_kind(weights, "write down what a picture says", ("vision-encoder-decoder",))
+        raise wrong_kind(weights, "write down what a picture says", "vision-encoder-decoder")
     processor, tokens_of, model = _load_formula_model(weights)
-    inputs = processor(images=Image.fromarray(pixels), return_tensors="pt")
+    inputs = processor(images=Image.fromarray(crop_pixels(pixels, box)), return_tensors="pt")
     with torch.inference_mode():
         written = model.generate(
             inputs["pixel_values"], max_new_tokens=_MAX_FORMULA_TOKENS, num_beams=1, do_sample=False
         )
-    return tokens_of.decode(written[0], skip_special_tokens=True).strip()
+    text = tokens_of.decode(written[0], skip_special_tokens=True).strip()
+    return TextAnswer(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))
 
 
 @model_loader
@@ -137,10 +138,8 @@ _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safe
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
-def similarity_shares(
-    pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights
-) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Return a share (n,) for each name, summing to 1, and the direction of the picture, (width,), of length 1.
+def rank_names(pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weights: Weights) -> RankedNames:
+    """Rank ``names`` by their similarity to the part ``box`` of a picture, with shares that sum to 1.
 
     The shares are the softmax over the cosines times the learned scale of the model; each name is put into three
     sentences, whose directions are averaged. Even for a picture of something else, one of the names is the likeliest.
@@ -149,13 +148,15 @@ def similarity_shares(
     from PIL import Image
 
     if weights.kind != "open_clip":
-        raise wrong_kind(weights, "compare pictures with names", ("open_clip",))
+        raise wrong_kind(weights, "compare pictures with names", "open_clip")
     model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
-        picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))[0]
+        picture = _unit(model.encode_image(prepare(Image.fromarray(crop_pixels(pixels, box)))[None]))[0]
         cosines = _directions(tuple(names), weights) @ picture
-        shares = torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0)
-        return shares.numpy(), picture.numpy()
+        shares = torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).tolist()
+    ranked = sorted(zip(names, shares, strict=True), key=lambda one: -one[1])
+    note = f"name: by likeness to the names, {weights.name} ({weights.kind}), not calibrated: no scores are given"
+    return RankedNames(tuple(ranked), (note,), (FLAG,))
 
 
 @lru_cache(maxsize=4)
@@ -230,7 +231,7 @@ def _fit(side: float) -> int:
 
 def _check_kind(weights: Weights) -> Weights:
     if weights.kind != "diffusers":
-        raise wrong_kind(weights, "make pictures", ("diffusers",))
+        raise wrong_kind(weights, "make pictures", "diffusers")
     return weights
 
 

@@ -1,8 +1,8 @@
 """Detection of objects and outlines by large open models.
 
-Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv2 (Minderer et al. 2023, arXiv
-2306.09683); of fixed kinds, usually the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023, arXiv
-2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499); of fixed kinds, usually the 80 of COCO (Lin et
+al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023, arXiv 2304.08069); outlines, SAM 2 (Ravi et al. 2024, arXiv
+2408.00714).
 
 A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
 """
@@ -11,63 +11,55 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, NOT_CALIBRATED, FoundObjects
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
+from agrotools.vision.reading import crop_pixels
 
-OPEN_VOCABULARY_KINDS = ("grounding-dino", "owlv2")
 _LARGE_PX = 2000
 _SAME = 0.7
 
 
-def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> FoundObjects:
-    """Return the boxes of ``text`` in a picture; those that overlap a better one by an IoU of over 0.7 are dropped.
-    The picture is shrunk to the input of the model, which loses small objects: flag ``large_picture_shrunk``."""
+def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weights, *, score_min: float) -> FoundObjects:
+    """Return the boxes of ``text`` in the part ``box`` of a picture, best first, without those that overlap a better
+    one by an IoU of over 0.7. The part is shrunk to the input of the model, which loses small objects: flag
+    ``large_picture_shrunk``."""
     torch = library("torch")
-    if weights.kind not in OPEN_VOCABULARY_KINDS:
-        raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)
+    from PIL import Image
+
+    if weights.kind != "grounding-dino":
+        raise wrong_kind(weights, "find things by their name", "grounding-dino")
     processor, model = _load_open_vocabulary(weights)
-    image = Image.fromarray(pixels)
-    phrase = f"{' '.join(text.split())}".rstrip(".")
-    grounding = weights.kind == "grounding-dino"
-    # GroundingDINO was trained on lower-case phrases that end in a full stop; OWLv2 on sentences of CLIP.
-    prompt = f"{phrase.lower()}." if grounding else [[f"a photo of a {phrase}"]]
-    inputs = processor(images=image, text=prompt, return_tensors="pt", **({} if grounding else {"truncation": True}))
+    image = Image.fromarray(crop_pixels(pixels, box))
+    # The model was trained on lower-case phrases that end in a full stop.
+    prompt = f"{' '.join(text.split())}".rstrip(".").lower() + "."
+    inputs = processor(images=image, text=prompt, return_tensors="pt")
     with torch.inference_mode():
         outputs = model(**inputs)
     size = [(image.height, image.width)]
-    if grounding:
-        detections = processor.post_process_grounded_object_detection(
-            outputs, inputs["input_ids"], threshold=score_min, text_threshold=min(score_min, 0.25), target_sizes=size
-        )[0]
-    else:
-        detections = processor.post_process_grounded_object_detection(outputs, threshold=score_min, target_sizes=size)[
-            0
-        ]
+    detections = processor.post_process_grounded_object_detection(
+        outputs, inputs["input_ids"], threshold=score_min, text_threshold=min(score_min, 0.25), target_sizes=size
+    )[0]
     boxes = detections["boxes"].double().numpy().reshape(-1, 4)
     scores = detections["scores"].double().numpy()
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
     selected = _best(boxes, scores)
     flags = (FLAG, "large_picture_shrunk") if max(image.size) > _LARGE_PX else (FLAG,)
-    return FoundObjects(boxes[selected], scores[selected], [], _notes(weights), flags)
+    origin = np.array([*box[:2], *box[:2]], np.float64)
+    return FoundObjects(boxes[selected] + origin, scores[selected], [], _notes(weights), flags)
 
 
 @model_loader
 def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    if weights.kind == "owlv2":
-        pictures = transformers.Owlv2ImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-        make = transformers.Owlv2Processor
-    else:
-        pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-        make = transformers.GroundingDinoProcessor
+    pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
     words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
     model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
         weights.folder, use_safetensors=True, **LOCAL_ONLY
     )
-    return make(pictures, words), model.float().eval()
+    return transformers.GroundingDinoProcessor(pictures, words), model.float().eval()
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -86,14 +78,13 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
     return np.asarray(selected, np.intp)
 
 
-FIXED_CLASS_KINDS = ("rt-detr", "detr")
-
-
-def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> FoundObjects:
+def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float) -> FoundObjects:
     """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
     torch = library("torch")
-    if weights.kind not in FIXED_CLASS_KINDS:
-        raise wrong_kind(weights, "name all things it finds", FIXED_CLASS_KINDS)
+    from PIL import Image
+
+    if weights.kind != "rt-detr":
+        raise wrong_kind(weights, "name all things it finds", "rt-detr")
     processor, model = _load_fixed_class(weights)
     image = Image.fromarray(pixels)
     inputs = processor(images=image, return_tensors="pt")
@@ -120,8 +111,7 @@ def _notes(weights: Weights) -> tuple[str, ...]:
 def _load_fixed_class(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    make = transformers.RTDetrImageProcessorPil if weights.kind == "rt-detr" else transformers.DetrImageProcessorPil
-    processor = make.from_pretrained(weights.folder, local_files_only=True)
+    processor = transformers.RTDetrImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
     model = transformers.AutoModelForObjectDetection.from_pretrained(
         weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
     )
@@ -132,26 +122,22 @@ _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _AT_ONCE = 64
 
 
-def masks_in_boxes(
-    pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns), and estimated IoU values (n,),
-    about 0..1."""
+def masks_in_boxes(pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights) -> NDArray[np.bool_]:
+    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns)."""
     torch = library("torch")
 
     if weights.kind != "sam2":
-        raise wrong_kind(weights, "outline things", ("sam2",))
+        raise wrong_kind(weights, "outline things", "sam2")
     model = _load_mask_model(weights)
     rows, columns = pixels.shape[:2]
     if not len(boxes):
-        return np.zeros((0, rows, columns), np.bool_), np.zeros(0)
+        return np.zeros((0, rows, columns), np.bool_)
     side = int(model.config.vision_config.backbone_config.image_size[0])
     tensor = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float() / 255
     tensor = torch.nn.functional.interpolate(tensor, (side, side), mode="bilinear", align_corners=False, antialias=True)
     tensor = (tensor - torch.tensor(_MEAN).view(1, 3, 1, 1)) / torch.tensor(_SD).view(1, 3, 1, 1)
     scaled = torch.from_numpy(boxes * np.array([side / columns, side / rows] * 2)).float()
     masks: list[NDArray[np.bool_]] = []
-    fits: list[NDArray[np.float64]] = []
     with torch.inference_mode():
         seen = model.get_image_embeddings(tensor)
         for start in range(0, len(boxes), _AT_ONCE):
@@ -161,8 +147,7 @@ def masks_in_boxes(
                 out.pred_masks[0], (rows, columns), mode="bilinear", align_corners=False
             )
             masks.append((full[:, 0] > 0).numpy())
-            fits.append(out.iou_scores[0, :, 0].double().numpy())
-    return np.concatenate(masks), np.concatenate(fits)
+    return np.concatenate(masks)
 
 
 @model_loader

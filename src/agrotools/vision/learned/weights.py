@@ -5,7 +5,7 @@ safetensors are loaded, because older formats can run code. The network is never
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from agrotools.core import ToolError
 from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
+from agrotools.vision.learned import LEARNED
 
 
 class ModelKind(NamedTuple):
@@ -26,13 +27,11 @@ class ModelKind(NamedTuple):
 
 
 KINDS = {
-    "owlv2": ModelKind("google/owlv2-base-patch16-ensemble"),
     "grounding-dino": ModelKind("IDEA-Research/grounding-dino-tiny"),
     "sam2": ModelKind("facebook/sam2.1-hiera-tiny"),
     "florence2": ModelKind("florence-community/Florence-2-base", ("torch", "transformers", "torchvision")),
     "open_clip": ModelKind("imageomics/bioclip", ("torch", "open_clip")),
     "rt-detr": ModelKind("PekingU/rtdetr_r50vd"),
-    "detr": ModelKind("facebook/detr-resnet-50"),
     "blip": ModelKind("Salesforce/blip-vqa-base"),
     "vision-encoder-decoder": ModelKind("facebook/nougat-small"),
     "diffusers": ModelKind("timbrooks/instruct-pix2pix", ("torch", "diffusers", "transformers")),
@@ -57,6 +56,17 @@ class Weights:
     """all files that the model's answers depend on: weights, configuration, vocabulary"""
     stamps: tuple[tuple[int, int], ...] = ()
     """sizes and modification times of the files, so that a model is loaded again if its files are replaced"""
+
+
+def weight_files(backend: str) -> tuple[Path, ...]:
+    """Return the files of all models of a back-end: one model, or a detector and an outline model joined by a plus
+    sign."""
+    return tuple(file for model in backend.removeprefix(LEARNED).split("+") for file in find_weights(model).files)
+
+
+def weights_of(backend: str) -> Weights:
+    """Return the weights of the single model of a back-end."""
+    return find_weights(backend.removeprefix(LEARNED))
 
 
 def find_weights(model: str) -> Weights:
@@ -94,7 +104,7 @@ def library(name: str) -> Any:
     return module
 
 
-def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
+def wrong_kind(weights: Weights, does: str, *kinds: str) -> ToolError:
     """Return the error for a model that cannot perform the requested task."""
     able = ", ".join(f"{kind} ({KINDS[kind].example})" for kind in kinds)
     return _unavailable(

@@ -11,7 +11,7 @@ from agrotools.build.scenes.marks import draw_colour, marked, random_box
 from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, save_heights, turn_of
-from agrotools.build.sources.land import BREAK_M, height_truth
+from agrotools.build.sources.land import BREAK_M, height_truth, heights_thing
 from agrotools.build.sources.part import TABLES, Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -124,10 +124,7 @@ def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     models = [originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note) for one in tracts]
 
     def tract(index: int, number: int) -> Thing:
-        model = named(models[index], "heights", number)
-        thought = f"I need the heights in {model.name}."
-        truth = tracts[index]["truth"]
-        return Thing((model,), "estimate_canopy_height", {"chm": model.name}, truth, model.name, thought)
+        return heights_thing(named(models[index], "heights", number), tracts[index]["truth"])
 
     return [drawn.subject("tract", len(tracts), tract, "tract")]
 

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.sources.land import describe_separation
-from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_thing
+from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_subject, photo_thing
 from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
@@ -98,7 +98,10 @@ def weedmap(data: DataSet) -> Part:
         return {"weedmap": {**facts, **describe_separation(finished)}}
 
     pairs = [pair for of_map in by_map.values() for pair in pairs_of(of_map.values())]
-    subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
+    subjects = [
+        photo_subject(f"weedmap-{number}", pair, _picture, {"pair": number}, "field", "bands")
+        for number, pair in enumerate(pairs)
+    ]
     for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):  # truth about bands is slow to compute
         metadata: dict[str, JsonValue] = {"pair": number}
         subjects.append(tile_subject(f"weedmap-bands-{number}", pairs[number], metadata))
@@ -162,14 +165,9 @@ def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _Shown | str:
     return file, TileTruth(tile.classes, valid, data.originals.files[file.path], names)
 
 
-def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
-    def picture(index: int, position: int) -> FieldPicture:
-        file, truth = pair[index]
-        file = named(file, "bands", position)
-        rows, columns = truth.valid.shape
-        return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
-
-    return Subject(name, len(pair), picture, {"pair": number})
+def _picture(file: SampleFile, truth: TileTruth, _: int) -> FieldPicture:
+    rows, columns = truth.valid.shape
+    return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
 
 
 def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonValue]) -> Subject:

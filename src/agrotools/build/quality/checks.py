@@ -1,0 +1,426 @@
+"""Automatic checks of a benchmark's quality: findings for a person to inspect.
+
+``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
+answers in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
+severity and a message. :mod:`agrotools.build.quality.screening` runs the checks that need a baseline.
+
+The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
+
+* Calls of one group count as one call: they apply one tool to several things, in any order.
+* A call *uses* another if an argument refers to its result (``$ref``); the answer uses the calls that the ``from`` of a
+  slot refers to. Every call must be used by a later call or by the answer.
+* A sequence is a subset of the reference calls in an order in which each comes after all that it uses. It *gives the
+  answer* if every slot follows from the true results of its calls. A slot follows if all results that its ``from``
+  refers to are included; or if one of the results already contains its value unchanged, as a label or with at least
+  four significant digits (unless other labels of its set also occur); or, for open text, if each key fact is stated in
+  one of the results. If no result of the whole chain states a fact, the last call is assumed to be needed.
+* All sequences with at most as many calls as the reference are tried, of no other tools, whose true results are
+  unknown. The order is unique if all that give the answer have the tool names of the reference, in its order.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+from scipy.fft import dctn
+
+from agrotools.benchmarks.leaks import named_means, revealed_answer
+from agrotools.build.references import steps_in, steps_used
+from agrotools.core import (
+    BenchmarkError,
+    ExactSlot,
+    FrozenModel,
+    OpenTextSlot,
+    ReferenceTrajectory,
+    Sample,
+    Slot,
+    ToleranceSlot,
+    ToolError,
+)
+from agrotools.core.base import Progress, install_command, no_progress
+from agrotools.core.files import read_table, write_whole
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools.scoring.open_text import states_fact
+from agrotools.text.normalise import normalise
+from agrotools.text.units import read_unit, unit_at
+from agrotools.vision.reading import read_image
+
+MOST_UNITS = 12
+"""Maximum length of a chain that is searched (a group counts as one call)."""
+
+
+def order_faults(sample: Sample) -> list[str]:
+    """Return why the sample's order of tools is not unique, with the shortest other sequence that gives the answer."""
+    reference = sample.reference
+    if reference is None or not reference.steps:
+        return []
+    needed = _needed_by_answer(sample)
+    used = needed.union(*(steps_used(step.arguments) for step in reference.steps))
+    idle = [index for index in range(len(reference.steps)) if index not in used]
+    faults = [f"nothing uses the result of step {index} ({reference.steps[index].tool})" for index in idle]
+    if len(_units(reference)) > MOST_UNITS:
+        return [*faults, f"{len(reference.steps)} steps are too many to try all orders"]
+    declared = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    others = [names for names in sequences_that_answer(sample) if names != declared]
+    if others:
+        other = min(others, key=lambda names: (len(names), names))
+        other_order = " -> ".join(other) or "no call at all"
+        faults.append(f"{other_order} gives the answer as well as {' -> '.join(declared)}")
+    return faults
+
+
+def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
+    """Return the tool names (one per group) of every sequence of reference calls that gives the answer."""
+    assert sample.reference is not None
+    reference = sample.reference
+    units = _units(reference)
+    unit_of = {step: number for number, unit in enumerate(units) for step in unit}
+    before = [
+        {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)} for unit in units
+    ]
+    sequences: set[tuple[str, ...]] = set()
+    seen: set[tuple[frozenset[int], tuple[str, ...]]] = set()
+    open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
+    while open_ends:
+        executed, names = open_ends.pop()
+        if (executed, names) in seen:
+            continue
+        seen.add((executed, names))
+        executed_steps = frozenset(step for unit in executed for step in units[unit])
+        if all(_follows(slot, sample, executed_steps) for slot in sample.answer):
+            sequences.add(names)
+            continue  # Further calls add nothing to the answer.
+        for number in range(len(units)):
+            if number not in executed and before[number] <= executed:
+                tool = reference.steps[units[number][0]].tool
+                open_ends.append((executed | {number}, (*names, tool)))
+    return sequences
+
+
+def _units(reference: ReferenceTrajectory) -> list[list[int]]:
+    """Return the steps in order, with those of a group in one list."""
+    units: dict[tuple[str, int], list[int]] = {}
+    for index, step in enumerate(reference.steps):
+        units.setdefault(("step", index) if step.group is None else ("group", step.group), []).append(index)
+    return list(units.values())
+
+
+def _needed_by_answer(sample: Sample) -> set[int]:
+    assert sample.reference is not None
+    last = len(sample.reference.steps) - 1
+    needed = [steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
+    return set[int]().union(*needed)
+
+
+def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
+    """True if the value of ``slot`` follows from the true results of the steps ``made``."""
+    assert sample.reference is not None
+    steps = sample.reference.steps
+    results = [steps[index].truth for index in sorted(made)]
+    if isinstance(slot, OpenTextSlot):
+        stated = _facts_stated(slot, [step.truth for step in steps])
+        return _facts_stated(slot, results) >= stated if stated else len(steps) - 1 in made
+    if slot.from_ is None:
+        return len(steps) - 1 in made
+    return steps_in(slot.from_) <= made or _stands_there(slot, list(_leaves([*results])))
+
+
+def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
+    texts = [text for text in _leaves([*results]) if isinstance(text, str)]
+    return {number for number, fact in enumerate(slot.facts) if any(states_fact(fact, text) for text in texts)}
+
+
+def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
+    if isinstance(slot, ExactSlot):
+        texts = {value.casefold() for value in values if isinstance(value, str)}
+        # If results contain several labels of the set, they do not determine the answer.
+        if any(
+            name.casefold() in texts for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
+        ):
+            return False
+    return any(_is_value(slot, value) for value in values)
+
+
+def _is_value(slot: Slot, value: JsonValue) -> bool:
+    if isinstance(slot, ToleranceSlot):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        # Short numbers (counts, round shares) may be equal by chance.
+        return len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 and (
+            abs(value - slot.value) <= 1e-6 * abs(slot.value)
+        )
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        return isinstance(value, str) and value.casefold() == slot.value.casefold()
+    return False
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+
+class Finding(FrozenModel):
+    """Finding about sample ``id``; ``severity``: ``error`` (fix before use), ``warning`` (inspect) or ``info``."""
+
+    id: str
+    check: str
+    severity: Severity
+    message: str
+
+
+def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
+    """Write ``quality.jsonl`` into a folder atomically; BenchmarkError if it is not writable."""
+    path = folder / QUALITY_FILE
+    text = "".join(f"{finding.model_dump_json()}\n" for finding in findings)
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise BenchmarkError(
+            f"{path} cannot be written: {error.strerror}", hint="copy the benchmark to a folder that can be written"
+        ) from error
+    return path
+
+
+_HASHED_SIDE, _COMPARED_SIDE = 32, 12
+MOST_BITS = 22
+"""Largest number of differing bits (of 63) for similar pictures; unrelated pictures differ in about 31."""
+LEAST_CORRELATION = 0.92
+_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class PictureFeatures:
+    """Features of a picture for comparison.
+
+    ``hashes``: uint64 (2,), of the picture and of its mirror image. ``thumbnails``: float32 (2, 432), of both, with
+    mean 0 and length 1. They are undefined for a picture of a single colour.
+    """
+
+    hashes: NDArray[np.uint64]
+    thumbnails: NDArray[np.float32]
+
+
+def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
+    """Return the features of a picture, uint8 (rows, columns, 3); None if it has a single colour."""
+    small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    if small.std() < 1.0:
+        return None
+    smaller = cv2.resize(small, (_COMPARED_SIDE, _COMPARED_SIDE), interpolation=cv2.INTER_AREA)
+    thumbnails = np.stack([smaller, smaller[:, ::-1]]).reshape(2, -1) - smaller.mean()
+    thumbnails /= np.maximum(np.linalg.norm(thumbnails, axis=1, keepdims=True), 1e-6)
+    hashes = np.array([_hash(view.mean(axis=2)) for view in (small, small[:, ::-1])], np.uint64)
+    return PictureFeatures(hashes, thumbnails.astype(np.float32))
+
+
+def _hash(grey: NDArray[np.float32]) -> int:
+    low = np.asarray(dctn(grey, norm="ortho"))[:8, :8].ravel()[1:]
+    return int("".join("1" if value > np.median(low) else "0" for value in low), 2)
+
+
+def read_picture_features(path: Path) -> PictureFeatures | None:
+    """Return the features of a picture file; None if it is unreadable or has a single colour."""
+    try:
+        return picture_features(np.asarray(read_image(path, may_be_blank=True).pixels))
+    except ToolError:
+        return None
+
+
+def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, float]]:
+    """Yield index pairs (first < second) of nearly identical pictures, with the correlation of their thumbnails."""
+    if len(features) < 2:
+        return
+    hashes = np.stack([each.hashes for each in features])
+    for start in range(0, len(features), _ROWS):
+        # Compare the first picture with both views of the second, plain and mirrored.
+        differ = np.bitwise_count(hashes[start : start + _ROWS, None, :1] ^ hashes[None, :, :]).min(axis=2)
+        for row, second in zip(*np.nonzero(differ <= MOST_BITS), strict=True):
+            first = start + int(row)
+            if first < second:
+                alike = float((features[second].thumbnails @ features[first].thumbnails[0]).max())
+                if alike >= LEAST_CORRELATION:
+                    yield first, int(second), alike
+
+
+_PHYSICAL = {"length", "area", "volume", "density", "growth"}
+_SCALE_WORDS = re.compile(
+    r"\b(?:ruler|scale|coin|tape|checkerboard|pixels? per|per pixel|resolution|gsd|ground sampling|distance|focal|"
+    r"intrinsics|side length|known (?:size|diameter))\b|px/|/ ?px|"
+    r"比例尺|标尺|直尺|尺子|硬币|分辨率|每像素|像素/|距离|焦距|边长",
+    re.IGNORECASE,
+)
+_VALUES_ARE_METRES = {"estimate_canopy_height"}
+"""Tools that read lengths from the values of a raster, so that the pixel size does not matter."""
+
+
+def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
+    """Check ``ambiguous_scale``: an answer in physical units without a scale in a file or the question."""
+    for sample in samples:
+        units = [slot.unit for slot in sample.answer if isinstance(slot, ToleranceSlot | ExactSlot) and slot.unit]
+        physical = [unit for unit in units if _dimension(unit) in _PHYSICAL]
+        if not sample.answerable or not physical or _has_scale(sample, {_dimension(unit) for unit in physical}):
+            continue
+        message = f"the answer is in {physical[0]}, but no file has gsd_m or intrinsics and the question names no scale"
+        yield Finding(id=sample.id, check="ambiguous_scale", severity="warning", message=message)
+
+
+def _has_scale(sample: Sample, dimensions: set[str | None]) -> bool:
+    if any(file.gsd_m or file.intrinsics or file.crs or file.kind == "depth" for file in sample.files):
+        return True
+    if dimensions == {"length"} and sample.reference and _VALUES_ARE_METRES & set(sample.reference.tools):
+        return True
+    texts = [sample.query, *(file.note or "" for file in sample.files)]
+    if any(_SCALE_WORDS.search(text) for text in texts):
+        return True
+    # "The disc is 2.4 cm across" gives a scale. "The field has 3 ha" also counts: a share of it needs no scale.
+    found = (unit_at(text, digit.end()) for text in map(normalise, texts) for digit in re.finditer(r"\d", text))
+    return any(each[0].dimension in _PHYSICAL for each in found if each)
+
+
+def _dimension(unit: str) -> str | None:
+    known = read_unit(unit)
+    return known.dimension if known else None
+
+
+Reader = Callable[[Path], str]
+"""Function from a picture file to the text in the picture, line by line."""
+
+
+def text_reader() -> Reader | None:
+    """Return a reader of text in pictures that uses rapidocr (with its own models); None if it is not installed."""
+    try:
+        from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return None
+    engine: Any = RapidOCR(params={"Global.log_level": "critical"})
+
+    def read(path: Path) -> str:
+        try:
+            pixels = read_image(path, may_be_blank=True).pixels
+        except ToolError:
+            return ""
+        lines = engine(pixels[:, :, ::-1].copy())  # rapidocr expects BGR
+        return "\n".join(lines.txts or ())
+
+    return read
+
+
+def check_written(
+    samples: Sequence[Sample], root: Path, reader: Reader, progress: Progress = no_progress
+) -> Iterator[Finding]:
+    """Check ``answer_in_picture``: OCR of an image finds the answer of a sample."""
+    read = cache(reader)
+    for number, sample in enumerate(samples, start=1):
+        progress("samples searched for written answers", number, len(samples))
+        for file in sample.files:
+            if file.kind != "image":
+                continue
+            text = read(root / file.path)
+            for slot in sample.answer:
+                if revealed := revealed_answer(slot, text):
+                    message = f"{revealed!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
+                    yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)
+
+
+BLIND_CHECK = "solved_blind"
+"""Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
+CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
+"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.quality.screening`, which has baselines."""
+
+
+def check_quality(
+    samples: Sequence[Sample], root: Path, *, read_text: bool = False, progress: Progress = no_progress
+) -> tuple[list[Finding], list[str]]:
+    """Run all checks on samples (with clusters) whose files are in ``root``; also return what was skipped.
+
+    ``read_text``: also search for answers written in pictures, which takes seconds per picture.
+    """
+    checks: list[Callable[[], Iterable[Finding]]] = [
+        lambda: check_near_duplicates(samples, root, progress),
+        lambda: check_implicit(samples),
+        lambda: check_revealed(samples),
+        lambda: check_scale(samples),
+        lambda: check_orders(samples),
+    ]
+    left_out: list[str] = []
+    if not read_text:
+        left_out.append("text in pictures was not read")
+    elif reader := text_reader():
+        checks.append(lambda: check_written(samples, root, reader, progress))
+    else:
+        left_out.append(f"text in pictures was not read: {install_command('ocr')}")
+    return [finding for check in checks for finding in check()], left_out
+
+
+def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:
+    """Check ``near_duplicate``: nearly the same picture in samples of two clusters, which count as independent."""
+    by_path: dict[str, list[Sample]] = {}
+    for sample in samples:
+        for file in sample.files:
+            if file.kind in ("image", "raster"):
+                by_path.setdefault(file.path, []).append(sample)
+    paths: list[str] = []
+    features: list[PictureFeatures] = []
+    for number, path in enumerate(by_path, start=1):
+        if (picture := read_picture_features(root / path)) is not None:
+            paths.append(path)
+            features.append(picture)
+        progress("pictures compared", number, len(by_path))
+    for first, second, alike in near_pairs(features):
+        one, two = by_path[paths[first]][0], by_path[paths[second]][0]
+        if one.cluster == two.cluster and one.cluster is not None:
+            continue
+        names = _name_of(one, paths[first]), _name_of(two, paths[second])
+        for sample, name, other, its in ((one, names[0], two, names[1]), (two, names[1], one, names[0])):
+            message = f"{name} looks like {its} of {other.id} (correlation {alike:.3f})"
+            yield Finding(id=sample.id, check="near_duplicate", severity="warning", message=message)
+
+
+def _name_of(sample: Sample, path: str) -> str:
+    return next(file.name for file in sample.files if file.path == path)
+
+
+def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
+    """Check ``not_implicit``: the question names a tool, an argument or a step."""
+    for sample in samples:
+        for kind, named in islice(named_means(sample.query, sample.toolset), 1):
+            what = f"a step or a method: {named!r}" if kind == "steps" else f"the {kind} {named}"
+            message = f"the question names {what}"
+            yield Finding(id=sample.id, check="not_implicit", severity="error", message=message)
+
+
+def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
+    """Check ``answer_in_query`` and ``answer_in_note``."""
+    for sample in samples:
+        for slot in sample.answer:
+            if revealed := revealed_answer(slot, sample.query):
+                message = f"the question holds {revealed!r}, (part of) the answer {slot.name!r}"
+                yield Finding(id=sample.id, check="answer_in_query", severity="error", message=message)
+            for file in sample.files:
+                if file.note and (revealed := revealed_answer(slot, file.note)):
+                    message = f"the note on {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
+                    yield Finding(id=sample.id, check="answer_in_note", severity="error", message=message)
+
+
+def check_orders(samples: Iterable[Sample]) -> Iterator[Finding]:
+    """Check ``order_not_unique``; the rule is at the top of this module."""
+    for sample in samples:
+        for fault in order_faults(sample):
+            yield Finding(id=sample.id, check="order_not_unique", severity="warning", message=fault)

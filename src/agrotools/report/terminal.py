@@ -1,0 +1,163 @@
+"""Tables and text of reports on a terminal, by rich: in colour, else as plain text of a fixed width."""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from rich import box
+from rich import table as rich_table
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from agrotools.report.layout import Paragraph, Part, Table, harmless, shortened
+
+_LONGEST_BLOCK = 1_000
+_WIDEST = 1_000
+_LEAST_NAME = 10
+"""Least width to which the name of a run is folded as a heading."""
+PLAIN_WIDTH = 100
+"""Number of columns of plain text for pipes and files."""
+
+
+def console_for(file: IO[str] | None) -> Console:
+    """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain text.
+
+    Plain text has :data:`PLAIN_WIDTH` columns, or as many as the environment variable COLUMNS says.
+    """
+    # Kernels of notebooks set FORCE_COLOR, which is not meant for text that goes into a page.
+    force_terminal = None if file is None else file.isatty()
+    columns = os.environ.get("COLUMNS", "").lstrip("0")  # 0: the width is not known
+    environment = {**os.environ, "COLUMNS": columns}
+    console = Console(
+        file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False, _environ=environment
+    )
+    if not console.is_terminal and not columns.isdigit():
+        console.width = PLAIN_WIDTH
+    return console
+
+
+def print_parts(parts: Iterable[Part | RenderableType], file: IO[str] | None = None) -> None:
+    """Print ``parts`` on ``file`` (standard output if None): in colour on a terminal, else as plain text."""
+    console = console_for(file)
+    for part in parts:
+        print_part(console, part)
+
+
+def print_part(console: Console, part: Part | RenderableType) -> None:
+    """Print ``part``; a table that is too wide is printed as several, or as lines, so that no value is cut."""
+    if isinstance(part, Paragraph):
+        console.print(line(part.text, part.style))
+    elif isinstance(part, Table):
+        if part.title:
+            console.print(line(f"\n{part.title}", "bold"))
+        for each in _fitting(console, part):
+            console.print(each)
+        if part.notes:
+            console.print(line("\n".join(part.notes), "dim"))
+    else:
+        console.print(part)
+
+
+def _fitting(console: Console, table: Table) -> Iterable[RenderableType]:
+    """Return a table as the fewest tables that fit the console, each with the names; else as lines."""
+    columns = range(1, len(table.columns))
+    for n in range(1, len(columns) // 2 + 2):
+        size = -(-len(columns) // n)
+        parts = [columns[start : start + size] for start in range(0, len(columns), size)]
+        shown = [_rich_table(table, part) for part in parts]
+        if all(_fits(console, each) for each in shown):
+            return [part for each in shown for part in (Text(), each)][1:]
+    return _table_lines(table)
+
+
+def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
+    has_headings = any(any(each.heading) for each in table.columns)
+    look = box.SIMPLE_HEAD if has_headings else None
+    shown = rich_table.Table(
+        box=look, show_header=has_headings, show_edge=False, pad_edge=False, padding=(0, 1 if has_headings else 2, 0, 0)
+    )
+    at = (0, *columns)
+    for number in at:
+        column = table.columns[number]
+        heading = _text(column.heading if not column.group else (column.group, *column.heading))
+        overflow = "ellipsis" if column.kind == "figure" else "fold"
+        if column.kind in ("words", "id"):
+            least = table.first if number == 0 else None
+            shown.add_column(heading, overflow=overflow, min_width=least, no_wrap=column.kind == "id")
+        else:
+            shown.add_column(heading, justify="right", overflow=overflow)
+    for row in table.rows:
+        if row.ruled:
+            shown.add_section()
+        cells = (_text(row.cells[number].lines, row.cells[number].style) for number in at)
+        shown.add_row(*cells, style="dim" if row.is_dim else None)
+    return shown
+
+
+def _fits(console: Console, table: rich_table.Table) -> bool:
+    """Set widths of columns at which no line of a cell is folded or cut but names; return false if there are none."""
+    roomy = console.options.update(max_width=_WIDEST)
+    least: list[int] = []
+    most: list[int] = []
+    for column in table.columns:
+        cells = [console.measure(cell, options=roomy) for cell in column.cells]
+        heading = console.measure(column.header, options=roomy)
+        widest = max((cell.maximum for cell in cells), default=0)
+        is_text = column.justify == "left" and not column.no_wrap
+        column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
+        narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
+        shown = min(heading.minimum, _LEAST_NAME) if column.overflow == "fold" else heading.minimum
+        least.append(max(min(widest, narrow), shown if table.show_header else 0))
+        most.append(max(widest, heading.maximum))
+    room = console.width - 2 * len(least) + 1  # a column's padding, and the rule's gap between two columns
+    spare = room - sum(least)
+    if spare < 0:
+        return False
+    if sum(most) > room:
+        for column, lower, upper in zip(table.columns, least, most, strict=True):
+            column.width = lower + min(spare, upper - lower)
+            spare -= column.width - lower
+    return True
+
+
+def _table_lines(table: Table) -> Iterator[RenderableType]:
+    """Yield for each row its name, and one line for each further column."""
+    for row in table.rows:
+        name, *cells = ([each for each in cell.lines if each] for cell in row.cells)
+        yield line(f"\n{', '.join(name)}")
+        for column, cell in zip(table.columns[1:], cells, strict=True):
+            if cell:
+                yield line(f"  {', '.join(filter(None, (column.group, *column.heading)))}: {', '.join(cell)}")
+
+
+def _text(lines: Iterable[str], style: str = "") -> Text:
+    first, *below = [*lines] or [""]
+    text = line(first, style)
+    for each in below:
+        text.append(f"\n{harmless(each)}", style="not bold dim")
+    return text
+
+
+def line(text: str, style: str = "") -> Text:
+    """Return one line of text without control characters."""
+    return Text(harmless(text), style=style)
+
+
+def block(label: str, text: str, style: str = "") -> RenderableType:
+    """Return a label and its text in two columns; long text is cut."""
+    table = rich_table.Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True, min_width=12)
+    table.add_column()
+    table.add_row(label, Text(shortened(harmless(text), _LONGEST_BLOCK), style=style))
+    return indented(table, 4)
+
+
+def section(title: str) -> Text:
+    """Return a heading with a blank line before it."""
+    return Text(f"\n{title}", style="bold underline")
+
+
+def indented(part: RenderableType, columns: int = 2) -> RenderableType:
+    """Indent ``part`` by a number of columns."""
+    return Padding(part, (0, 0, 0, columns), expand=False)

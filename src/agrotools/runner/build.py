@@ -1,0 +1,270 @@
+"""Building of a run: what follows from a configuration (benchmark, policy, plan, manifest) before its folder is opened.
+
+Names become objects here, and every error of a configuration is raised here.
+"""
+
+import platform
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO, cast
+
+from pydantic import JsonValue
+
+from agrotools.agents import Policy, prompt_hash
+from agrotools.benchmarks import Benchmark, Loading, load_benchmark
+from agrotools.benchmarks.loading import load_as
+from agrotools.benchmarks.validate import check_for_run
+from agrotools.core import BENCHMARKS, Mode, UsageError
+from agrotools.core.files import sha256_of_json
+from agrotools.models import Model
+from agrotools.models.endpoint import PricedModel
+from agrotools.runner.config import (
+    EvalConfig,
+    RunSettings,
+    contacting_progress,
+    recorded_backends,
+    resolve_settings,
+    tool_model,
+)
+from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.runner.plan import RECORDED, Plan, tool_data, with_offered_tools, work_items
+from agrotools.runner.policies import (
+    AgentFunction,
+    AgentOptions,
+    PolicySource,
+    is_agent,
+    policy_source,
+    replayed_run,
+    run_protocol,
+)
+from agrotools.runner.progress import stage_progress
+from agrotools.scoring.metrics import SCORING_VERSION
+from agrotools.tools import tool_specs, tool_versions
+from agrotools.tools.execution import check_backends, executor_class
+
+if TYPE_CHECKING:
+    from agrotools.models.local_server import LocalServers
+    from agrotools.runner.degradation import DegradedBenchmark
+
+
+class PreparedRun(NamedTuple):
+    """Everything that follows from a configuration before its run folder is opened."""
+
+    config: EvalConfig
+    settings: RunSettings
+    benchmark: Benchmark
+    source: PolicySource
+    vision_model: PricedModel | None
+    plan: Plan
+    manifest: Manifest
+    folder: Path
+    servers: "LocalServers | None" = None
+    """Servers that run during the evaluation."""
+
+
+def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
+    """Load the benchmark that ``config`` names.
+
+    The endpoints of ``checked`` are checked as in :func:`~agrotools.runner.config.contacting_progress`.
+
+    Raises:
+        UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
+        NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
+    """
+    report = contacting_progress(checked, progress)
+    loading = Loading(config.data_root, config.options, report, config.quick, files_later=True)
+    benchmark = load_as(config.benchmark, loading)
+    if config.benchmark not in BENCHMARKS:
+        check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
+    return benchmark
+
+
+def prepare_run(
+    config: EvalConfig, benchmark: Benchmark, model: Model | Policy | AgentFunction | None = None
+) -> PreparedRun:
+    """Return the plan, the manifest and the policy of the run that ``config`` describes, without starting it.
+
+    Raises:
+        UsageError: the configuration does not fit the benchmark, the model or the endpoint.
+    """
+    if config.quick and not benchmark.header.quick:
+        raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
+    if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
+        config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
+    known_samples = benchmark.samples  # before some are left out, so that a baseline knows the same ones at every dose
+    if config.degrade:
+        benchmark = _degraded(benchmark, config)
+    if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
+        raise UsageError("--faults needs tools that run", hint="--mode end-to-end, and a model instead of a replay")
+    settings = resolve_settings(config, benchmark)
+    if config.degrade and settings.recorded and "end-to-end" in settings.modes:
+        raise UsageError(
+            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
+            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
+        )
+    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
+    endpoint = config.endpoint
+    source = policy_source(
+        endpoint,
+        known_samples,
+        agents=AgentOptions(
+            protocol=settings.protocol,
+            settings=config.settings,
+            images=settings.images,
+            max_steps=settings.max_steps,
+            benchmark=benchmark,
+            specs=partial(tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared),
+            agent=config.agent,
+        ),
+        seed=config.seed or 0,
+        model=model,
+    )
+    vision_model = tool_model(settings.backends, config.vlm_endpoint)
+    check_backends(settings.executed_backends, has_vision=vision_model is not None)
+    executor_class(config.executor)  # an executor that is not installed ends the run before it has a folder
+    is_free = not (source.base_url or source.meter)
+    if is_free and (config.price is not None or (config.budget and vision_model is None)):
+        raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
+    modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
+    if not modes:
+        of_protocol = f"in the protocol {settings.protocol} " if source.model is not None else ""
+        raise UsageError(
+            f"{source.name} cannot be run in mode {config.mode}",
+            hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
+        )
+    only = benchmark.header.quick if config.quick else ()
+    plan = work_items(
+        benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
+    )
+    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.servers)
+    if config.shard:
+        from agrotools.runner.shards import shard_run
+
+        plan, manifest = shard_run(plan, manifest, config.shard)
+    folder = config.out or default_folder(manifest)
+    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.servers)
+
+
+def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
+    """Return the degraded benchmark; UsageError if the run needs what was recorded on the original files."""
+    from agrotools.runner.degradation import Degradation, degrade_benchmark
+
+    if config.modes == ("step-by-step",):
+        raise UsageError(
+            "--degrade: step-by-step shows observations that were recorded on the original files",
+            hint="run --mode end-to-end or no-tool",
+        )
+    if replayed_run(config.model):
+        raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
+    if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
+        show = stage_progress(sys.stderr)
+        benchmark = load_benchmark(config.benchmark, config.data_root, show, config.options, quick=config.quick)
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
+
+
+def part_text(config: EvalConfig) -> str:
+    """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
+    return f"{', quick part' if config.quick else ''}{f', shard {config.shard}' if config.shard else ''}"
+
+
+def benchmark_notes(benchmark: Benchmark) -> list[str]:
+    """Return notes of the loader on the benchmark's files, printed when a run starts."""
+    notes = benchmark.header.metadata.get("notes")
+    return [str(note) for note in notes] if isinstance(notes, list) else []
+
+
+_LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
+
+
+def _library_versions() -> dict[str, str]:
+    """Return the versions of installed libraries; text alone is evaluated without those for images."""
+    found: dict[str, str] = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def default_folder(manifest: Manifest) -> Path:
+    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
+    name = manifest.model.removeprefix("baseline:")
+    if name.startswith("mcp:"):  # the words of the command without folders and placeholders
+        words = name.removeprefix("mcp:").split()
+        name = "-".join(["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))])
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
+    part, shard, suffix = "-quick" if manifest.quick else "", manifest.shard, ""
+    if shard:
+        suffix = f"-shard-{shard.number:0{len(str(shard.count))}}-of-{shard.count}"
+    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}{suffix}"
+
+
+def describe_run(
+    config: EvalConfig,
+    settings: RunSettings,
+    benchmark: Benchmark,
+    source: PolicySource,
+    plan: Plan,
+    vision_model: PricedModel | None = None,
+    servers: "LocalServers | None" = None,
+) -> Manifest:
+    """Return the manifest of the run that ``config`` describes."""
+    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
+    has_model, protocol = source.model is not None, run_protocol(settings.protocol)
+    return Manifest(
+        agrotools=version("agrotools"),
+        scoring=SCORING_VERSION,
+        benchmark=benchmark.name,
+        benchmark_path=config.benchmark,
+        data_root=str(config.data_root) if config.data_root else None,
+        benchmark_version=benchmark.version,
+        benchmark_options=config.options,
+        benchmark_hash=benchmark.content_hash,
+        degrade=config.degrade,
+        **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
+        faults=config.faults,
+        synthetic=benchmark.synthetic,
+        model=source.name,
+        model_hash=source.model_hash,
+        base_url=source.base_url,
+        server=servers.identity if servers else (),
+        server_version=servers.version if servers else "",
+        privileged=source.privileged,
+        sealed=source.sealed,
+        protocol=settings.protocol,
+        images=settings.images,
+        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
+        max_steps=settings.max_steps,
+        seed=config.seed or 0,
+        toolset=toolset,
+        toolset_hash=sha256_of_json(toolset),
+        tool_data=tool_data(benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends),
+        tools=config.tools,
+        backends=recorded_backends(settings.backends, vision_model),
+        vlm_base_url=vision_model.base_url if vision_model else None,
+        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
+        python=f"{platform.python_version()} on {sys.platform}",
+        libraries=_library_versions(),
+        modes=tuple(mode for mode in settings.modes if mode in source.modes),
+        epochs=config.epochs,
+        quick=config.quick,
+        sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
+        planned=plan.sizes(),
+    )
+
+
+def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
+    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
+    endpoint = source.meter.endpoint if source.meter else None
+    return {"agent_model": endpoint.name} if endpoint else {}
+
+
+def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
+    """Return the tools that the samples of the run offer."""
+    if config.tools == "all":
+        return benchmark.toolset
+    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
+    return [tool for tool in benchmark.toolset if tool in offered]
