@@ -182,6 +182,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         yield "cause: if positive, the first run loses fewer points to this cause. The causes add up to the difference."
         yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
+    yield "Words: docs/glossary.md."
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:
