@@ -175,14 +175,13 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
-        "*: below 0.05. Intervals are not adjusted."
+        "*: below 0.05. Intervals are not adjusted. Words: docs/glossary.md."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield "cause: if positive, the first run loses fewer points to this cause. The causes add up to the difference."
         yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
-    yield "Words: docs/glossary.md."
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:

@@ -249,6 +249,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard(),
-    el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
 }
