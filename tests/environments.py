@@ -75,7 +75,7 @@ ENVIRONMENTS = {
     "viewers": Environment(
         python="3.12",
         install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17", "wandb>=0.20"],
-        pytest=["tests/report/test_export_readers.py"],
+        pytest=["tests/report/test_export_readers.py", "tests/test_inspect_tasks.py"],
     ),
     "agents": Environment(
         install=[

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.benchmarks import obtaining
 from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, git_sha1_of
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
 from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download
+from support.caches import separate_cache
+from support.command import run_command
 from support.file_server import serving
+from support.made_agrieval import write_agrieval
 
 HURRY = Patience(timeout_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
 CONTENT = {f"rows/{number} é.bin": bytes([number]) * (5_000 + number) for number in range(6)}
@@ -234,3 +238,21 @@ def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):
         unpack(tmp_path / "evil.zip")
     with pytest.raises(UsageError, match="no public address"):
         obtain("embedded", Request(tmp_path / "out"))
+
+
+def test_eval_gets_a_published_benchmark_first_if_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def obtained(name: str, request: obtaining.Request) -> obtaining.Obtained:
+        asked.append(name)
+        folder = write_agrieval(request.root, choices=30, questions=5)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return obtaining.Obtained(files, [], [])
+
+    monkeypatch.setattr(obtaining, "obtain", obtained)
+    separate_cache(monkeypatch, tmp_path / "cache")
+    command = ("eval", "agrieval", "--model", "baseline:guess", "--limit", "4", "--out", tmp_path / "run")
+    assert "benchmarks get agrieval" in run_command(*command).stderr
+    assert not asked, "nothing is downloaded unasked"
+    done = run_command(*command, "--get")
+    assert (asked, done.returncode) == (["agrieval"], 0), done.stderr

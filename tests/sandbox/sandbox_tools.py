@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 from typing import Annotated
 
 from pydantic import Field
@@ -37,14 +36,4 @@ def run_it(code: Annotated[str, Agree("text"), Field(description="Python")]) -> 
     )
 
 
-@tool(category="general")
-def leave_a_process() -> Ran:
-    """Run code in a sandbox and leave a process of its own behind."""
-    import subprocess
-
-    run_code("x = 1")
-    left = subprocess.Popen(["sleep", "100"])
-    return Ran(value=str(left.pid), termination="", runner="", pid=os.getpid(), kept=threading.active_count())
-
-
-BY_NAME = {each.name: each for each in (run_it, leave_a_process)}
+BY_NAME = {each.name: each for each in (run_it,)}

@@ -92,6 +92,8 @@ def completion(
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
     }

@@ -214,7 +214,8 @@ class ReferenceFollower:
         )
         if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
             protocol = "none"
-        return _reply(sample, _results(body["messages"]), protocol, Luck(body) if self._sloppy else None)
+        place = [sample.id, len(body["messages"]), bool(body.get("tools"))]
+        return _reply(sample, _results(body["messages"]), protocol, Luck(place) if self._sloppy else None)
 
     def _sample(self, question: str, body: Body) -> Sample | None:
         matching = [query for query in self._by_query if question.endswith(f"Question: {query}")]
@@ -234,10 +235,10 @@ class ReferenceFollower:
 
 
 class Luck:
-    """Random choices that depend on a request alone."""
+    """Random choices that depend on the place in a conversation alone: clients write the same messages differently."""
 
-    def __init__(self, body: Body) -> None:
-        self._digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    def __init__(self, place: list[Any]) -> None:
+        self._digest = hashlib.sha256(json.dumps(place).encode()).hexdigest()
 
     def of(self, purpose: str) -> float:
         """A number in [0, 1) for ``purpose``."""

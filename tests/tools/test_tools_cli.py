@@ -149,7 +149,7 @@ class TestRun:
         out = tmp_path / "out"
         text = run("cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)).stdout
         lines = text.splitlines()
-        cells = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in lines}
+        cells = {line.split("  ")[0].strip(): line.rstrip().split("  ")[-1].strip() for line in lines}
         assert (cells["weed_pct"], cells["area_m2.crop"]) == ("8.912 %", "12.5 m²")
         assert (cells["row.angle_deg"], cells["row.spacing_px"]) == ("none", "40.25 px")
         assert cells["plants[0]"] == "height_cm 0 cm"

@@ -93,6 +93,27 @@ def get(
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
 
 
+def offer_download(name: str, *, at_once: bool) -> None:
+    """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
+    import sys
+
+    from agrotools.benchmarks.obtaining import list_benchmarks
+    from agrotools.plugin import benchmark_id
+
+    found = next((each for each in list_benchmarks() if each.name == benchmark_id(name)), None)
+    if found is None or found.state not in ("not downloaded", "incomplete"):
+        return
+    size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
+    what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
+    if not at_once and not (sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)):
+        return
+    try:
+        get(found.name, None, "", heads=True, as_json=False)
+    except typer.Exit as ended:
+        if ended.exit_code:
+            raise
+
+
 @app.command("check")
 def check(
     name: Annotated[str | None, typer.Argument(help="Name or folder of a benchmark.", metavar="NAME|DIR")] = None,

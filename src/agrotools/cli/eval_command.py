@@ -23,6 +23,7 @@ def evaluate(
     judging: JudgeOptions,
     texts: TextOptions,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
+    get: Annotated[bool, typer.Option("--get", help="Download the published benchmark if it is not here.")] = False,
     allow_invalid: AllowInvalid = False,
     details: Details = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -31,6 +32,7 @@ def evaluate(
     import sys
     from contextlib import nullcontext
 
+    from agrotools.cli.benchmarks import offer_download
     from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
@@ -49,6 +51,8 @@ def evaluate(
         options |= {name: read(options[name])} if name in options else {}
     fresh_seed = options.pop("fresh_seed", None)
     configs = read_config(config, options, models)
+    if not dry_run and configs[0].data_root is None:
+        offer_download(configs[0].benchmark, at_once=get)
     with without_keys() if dry_run else nullcontext():
         check_models(configs)
         check_judges(judging, [each.benchmark for each in configs])

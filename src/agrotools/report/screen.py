@@ -33,7 +33,8 @@ from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
-from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
+from agrotools.scoring.attribution import TOOL
+from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, points_lost
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS, FAS_TEXT
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
@@ -44,6 +45,7 @@ LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
+_LEAST_LOST = 0.005
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 _ORDER = ("floor", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
@@ -123,6 +125,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     measure = headline(shown.summaries, shown.modes)
     steps = rungs(shown, measure) if measure else []
     ladder = _ladder(steps, measure, width) if measure else [Text(_why_no_headline(shown.summaries))]
+    ladder += [line for text in _lost(steps, measure) for line in _wrapped(text, width)] if measure else []
     meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     # Reasons and bounds of invalid records follow as caveats.
@@ -287,6 +290,22 @@ def _cell(share: float, cells: int) -> int:
 
 def _span(low: float, high: float, cells: int, mark: str) -> str:
     return f"{'':{_cell(low, cells)}}{mark * max(_cell(high, cells) - _cell(low, cells), 1)}"
+
+
+def _lost(ladder: Sequence[Rung], measure: tuple[Setting, str]) -> Iterator[str]:
+    """Yield a line on where each model, or else the planner, lost its points: by the first part that went wrong."""
+    tallied = [rung for rung in ladder if rung.tally and rung.estimate]
+    models = [rung for rung in tallied if rung.role == "model"]
+    for rung in models[:_MOST_PLACES] or [rung for rung in tallied if rung.role == "planner"]:
+        lost = points_lost(rung.tally, measure[0].mode) if rung.tally and measure[1] == FAS else {}
+        tools = {part.removeprefix(TOOL): value for part, value in lost.items() if part.startswith(TOOL)}
+        whole = {part: value for part, value in lost.items() if not part.startswith(TOOL)}
+        whole |= {"tools": sum(tools.values())} if tools else {}
+        parts = sorted(((100 * value, part) for part, value in whole.items() if value >= _LEAST_LOST), reverse=True)
+        named = ", ".join(sorted(tools, key=lambda tool: -tools[tool])[:_MOST_PLACES])
+        texts = [f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}" for value, part in parts]
+        if texts:
+            yield f"{rung.name} lost {100 * sum(whole.values()):.0f} points, by the first error: {', '.join(texts)}."
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:

@@ -106,7 +106,7 @@ def rescore(
         # The summary precedes the rows in the file, but is known after them.
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
-            tally = RunAggregator(protocol=manifest.protocol)
+            tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
             index = record_index(run).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder

@@ -175,6 +175,19 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
     return {cause: estimate_difference(each, none, clusters) for cause, each in differences.items()}
 
 
+def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
+    """Return the FAS that a run lost by each part (as fractions of 1), in their order; empty if that is not known."""
+    units = run.modes[mode].headline_units(FAS) if mode in run.modes else None
+    if run.causes is None or units is None or not len(units.values):
+        return {}
+    samples, values = by_sample(units, units)[:2]
+    lost: dict[str, float] = {}
+    for name, value in zip(run.table.ids(samples.tolist()), values.tolist(), strict=True):
+        for part, points in run.causes.losses(mode, name, value).items():
+            lost[part] = lost.get(part, 0.0) + points / len(values)
+    return {part: lost[part] for part in ordered_parts(lost)}
+
+
 def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:
     """Return the summaries of several runs with the statistics that need all of them.
 

@@ -100,4 +100,5 @@ def test_documentation_lists_the_real_files_that_each_adapter_has_read() -> None
     page = " ".join((Path(__file__).parents[3] / "docs" / "building.md").read_text().split())
     for name in DATASETS:
         assert listing_of(name).seen
-        assert f"| `{name}` | {listing_of(name).seen} |" in page, name
+        (row,) = [each for each in page.split(" | ") if f"`{name}`" in each]
+        assert f"{row} | {listing_of(name).seen} |" in page, name

@@ -1,0 +1,299 @@
+"""Tasks of Inspect AI (extra ``inspect``): our questions, tools, closing message and score in its runs and logs.
+
+    inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini
+
+The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, for its log and other solvers, too.
+The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
+"""
+
+# pyright: reportMissingImports=false
+
+import asyncio
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.hooks import Hooks, RunEnd, hooks
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    Content,
+    ContentImage,
+    ContentText,
+    execute_tools,
+    get_model,
+)
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
+from inspect_ai.tool import ToolCall as InspectCall
+
+from agrotools.agents.llm import LLMAgent, observation_text
+from agrotools.agents.modes import run_end_to_end
+from agrotools.benchmarks.loading import Loading, load_as
+from agrotools.core import ErrorInfo, Observation, Record, Step, ToolCall, ToolOutcome, ToolSpec, Trajectory
+from agrotools.formats.benchmark import Benchmark
+from agrotools.models import Completion, Message, ModelSettings, TextPart
+from agrotools.models.base import FinishReason, RequestedCall
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.metrics import FAS
+from agrotools.scoring.slots import refused, score_record
+from agrotools.text.loose_json import NotJson, dumps, loads_strictly
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.workspace import Workspace
+
+MODE: Literal["end-to-end"] = "end-to-end"
+MAX_STEPS = 20
+_FINISHED: dict[str, FinishReason] = {
+    "tool_calls": "tool_calls", "max_tokens": "length", "model_length": "context", "content_filter": "filtered",
+}  # fmt: skip
+_TRAJECTORY, _RECORD = "agrotools_trajectory", "agrotools_record"
+
+
+class _Sessions:
+    """Samples in work, by the id of Inspect's sample, and the worker processes that they share."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, _Session] = {}
+        self._executors: dict[str, ToolExecutor] = {}
+        self._starting = asyncio.Lock()
+
+    async def executor(self, benchmark: Benchmark) -> ToolExecutor:
+        async with self._starting:
+            if benchmark.name not in self._executors:
+                made = ToolExecutor(cache=ResultCache(), backends=benchmark.header.backends)
+                self._executors[benchmark.name] = await made.__aenter__()
+            return self._executors[benchmark.name]
+
+    async def close(self) -> None:
+        while self._executors:
+            await self._executors.popitem()[1].__aexit__(None, None, None)
+
+
+class _Session:
+    """One sample: what it shows, its files, and the calls that were made."""
+
+    def __init__(self, benchmark: Benchmark, sample_id: str, executor: ToolExecutor) -> None:
+        (found,) = [each for each in benchmark.samples if each.id == sample_id]
+        self.sample = benchmark.prepare(found)
+        self.view = benchmark.view(self.sample, MODE)
+        self.folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
+        self.workspace = Workspace(self.view.files, self.folder)
+        self.executor, self.outcomes = executor, list[tuple[ToolCall, ToolOutcome]]()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        """Execute a call and return the observation as a model sees it."""
+        call = ToolCall(tool=name, arguments=arguments)
+        outcome = await self.executor.run(call, self.workspace, self.sample.toolset)
+        self.outcomes.append((call, outcome))
+        return observation_text(Step(turn=0, kind="call", call=call, observation=outcome.observation))
+
+
+_SESSIONS = _Sessions()
+
+
+@hooks(name="agrotools", description="ends the tool workers of agrotools")
+class EndWorkers(Hooks):
+    async def on_run_end(self, data: RunEnd) -> None:  # noqa: ARG002
+        await _SESSIONS.close()
+
+
+@tool
+def agricultural_tool(spec: ToolSpec, session: _Session) -> Tool:
+    """Return a tool of a sample, with its name, description and JSON Schema."""
+
+    async def execute(**kwargs: Any) -> str:
+        return await session.call(spec.name, kwargs)
+
+    offered = spec.offered()
+    parameters = ToolParams.model_validate(offered["parameters"])
+    for name, parameter in parameters.properties.items():
+        parameter.description = parameter.description or name.replace("_", " ")  # Inspect refuses tools without one
+    return ToolDef(execute, name=spec.name, description=offered["description"], parameters=parameters).as_tool()
+
+
+class _InspectModel:
+    """The model of Inspect's task as a model of agrotools; the state gets its conversation."""
+
+    name = "inspect"
+
+    def __init__(self, state: TaskState) -> None:
+        self._state = state
+
+    async def generate(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        settings: ModelSettings,  # noqa: ARG002
+    ) -> Completion:
+        chat = [_chat_message(each) for each in messages]
+        output = await get_model().generate(chat, self._state.tools if tools else [])
+        self._state.output, self._state.messages = output, [*chat, output.message]
+        calls = [
+            RequestedCall(name=each.function, arguments=each.parse_error or dumps(each.arguments), id=each.id)
+            for each in output.message.tool_calls or ()
+        ]
+        return Completion(
+            text=output.completion, tool_calls=tuple(calls), finish_reason=_FINISHED.get(output.stop_reason, "stop")
+        )
+
+
+def _chat_message(message: Message) -> ChatMessage:
+    content: list[Content] = [
+        ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=part.url)
+        for part in message.content
+    ]
+    match message.role:
+        case "system":
+            return ChatMessageSystem(content=content)
+        case "user":
+            return ChatMessageUser(content=content)
+        case "tool":
+            return ChatMessageTool(content=content, tool_call_id=message.tool_call_id, function=message.name)
+        case _:
+            calls = [InspectCall(each.id, each.name, _arguments(each.arguments)) for each in message.tool_calls]
+            return ChatMessageAssistant(content=content, tool_calls=calls or None)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", loads_strictly(text))
+    except NotJson:
+        return {}
+
+
+@solver
+def prepare_sample(benchmark: Benchmark) -> Solver:
+    """Return a solver that puts instructions, pictures, question and tools of a sample into the state."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        executor = await _SESSIONS.executor(benchmark)
+        session = await asyncio.to_thread(_Session, benchmark, str(state.sample_id), executor)
+        _SESSIONS.open[state.uuid] = session
+        messages, specs = await LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling").request_for(
+            session.view, ()
+        )
+        state.messages = [_chat_message(each) for each in messages]
+        state.tools = [agricultural_tool(spec, session) for spec in specs]
+        return state
+
+    return solve
+
+
+@solver
+def answer_question(max_steps: int = MAX_STEPS) -> Solver:
+    """Return a solver that runs the loop of agrotools: calls, repairs, limits, and the form of the answer."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        session = _SESSIONS.open[state.uuid]
+
+        async def call_tool(call: ToolCall) -> ToolOutcome:
+            before = len(session.outcomes)
+            asked = ChatMessageAssistant(content="", tool_calls=[InspectCall("call", call.tool, call.arguments)])
+            done = await execute_tools([asked], state.tools)
+            if len(session.outcomes) > before:
+                return session.outcomes[-1][1]
+            error = next((each.error for each in done.messages if isinstance(each, ChatMessageTool)), None)
+            said = error.message if error else "the tool did not run"
+            return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
+
+        policy = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
+        trajectory = await run_end_to_end(policy, session.view, call_tool, max_steps)
+        state.store.set(_TRAJECTORY, trajectory.model_dump(mode="json"))
+        return state
+
+    return solve
+
+
+@metric
+def fas() -> Metric:
+    """Return the Final Answer Score of all samples, 0 to 1, and its 95 % interval by cluster (from ten clusters)."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        tally = RunAggregator(protocol="tool-calling")
+        for each in scores:
+            record = Record.model_validate((each.score.metadata or {})[_RECORD])
+            tally.add(record, score_record(record))
+        modes = tally.summary(allow_invalid=True).modes
+        if MODE not in modes or FAS not in modes[MODE].metrics:
+            return math.nan
+        overall = modes[MODE].metrics[FAS].overall
+        interval = overall.interval
+        return {"fas": overall.value} | ({"low": interval.lower, "high": interval.upper} if interval else {})
+
+    return compute
+
+
+@scorer(metrics=[fas(), stderr(cluster="cluster")])
+def final_answer_score() -> Scorer:
+    """Return the scorer: the Final Answer Score of a sample by ``agrotools``, with its score rows as metadata.
+
+    What another solver answered is scored as it is, with the calls that it made.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        session = _SESSIONS.open.pop(state.uuid)
+        shutil.rmtree(session.folder, ignore_errors=True)
+        stored = state.store.get(_TRAJECTORY)
+        trajectory = Trajectory.model_validate(stored) if stored else _made(session, state.output.completion)
+        record = Record(sample=session.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
+        rows = score_record(record)
+        of_pair = math.nan if session.sample.answerable else float(refused(record))  # its score needs its twin
+        value = next((row.value for row in rows if row.metric == FAS), of_pair)
+        metadata = {_RECORD: record.model_dump(mode="json"), "rows": [row.model_dump(mode="json") for row in rows]}
+        return Score(value=value, answer=trajectory.steps[-1].text if trajectory.steps else "", metadata=metadata)
+
+    return score
+
+
+def _made(session: _Session, answer: str) -> Trajectory:
+    """Return the trajectory of another solver: the calls of our tools, and its answer."""
+    steps = [
+        Step(turn=turn, kind="call", call=call, observation=outcome.observation)
+        for turn, (call, outcome) in enumerate(session.outcomes)
+    ]
+    return Trajectory(steps=(*steps, Step(turn=len(steps), kind="answer", text=answer)), termination="answered")
+
+
+def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:
+    benchmark = load_as(name, Loading(quick=quick, files_later=True))
+    samples = [
+        InspectSample(input=each.query, id=each.id, metadata={"cluster": each.cluster, "task_type": each.task_type})
+        for each in benchmark.samples
+        if not quick or each.id in benchmark.header.quick
+    ]
+    return Task(
+        dataset=MemoryDataset(samples, name=name),
+        setup=prepare_sample(benchmark),
+        solver=answer_question(max_steps),
+        scorer=final_answer_score(),
+        version=benchmark.header.version,
+    )
+
+
+@task
+def embedded(max_steps: int = MAX_STEPS) -> Task:
+    """Questions on drawn scenes, whole."""
+    return _task("embedded", max_steps=max_steps)
+
+
+@task
+def embedded_quick(max_steps: int = MAX_STEPS) -> Task:
+    """The quick part of the questions on drawn scenes, for a first look."""
+    return _task("embedded", quick=True, max_steps=max_steps)
+
+
+@task
+def field(max_steps: int = MAX_STEPS) -> Task:
+    """Questions on photographs; get these first: ``agrotools benchmarks get field``."""
+    return _task("field", max_steps=max_steps)

@@ -1,0 +1,38 @@
+"""The tasks of Inspect AI give the scores of ``agrotools eval`` for the same replies, odd ones included."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import agrotools as at
+from support.openai_server import ReferenceFollower, serving
+
+pytest.importorskip("inspect_ai")
+pytestmark = pytest.mark.slow
+
+
+def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
+    from inspect_ai.log import read_eval_log
+
+    benchmark = at.load_benchmark("embedded", quick=True)
+    samples = [each for each in benchmark.samples if each.id in benchmark.header.quick]
+    with serving(ReferenceFollower(samples, benchmark.root, sloppy=True)) as endpoint:
+        run = at.evaluate(
+            "embedded", quick=True, mode="end-to-end", protocol="tool-calling", out=str(tmp_path / "run"),
+            model="scripted", base_url=endpoint.base_url,
+        )  # fmt: skip
+        command = [str(Path(sys.executable).with_name("inspect")), "eval", "agrotools/embedded_quick"]
+        command += ["--model", "openai-api/local/scripted", "--log-dir", str(tmp_path / "logs"), "--display", "none"]
+        keys = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": endpoint.base_url}
+        subprocess.run(command, env=os.environ | keys, check=True, timeout=600)
+    log = read_eval_log(next((tmp_path / "logs").glob("*.eval")))
+    expected = run.summary.modes["end-to-end"].metrics["fas"].overall
+    metrics = {name: each.value for name, each in log.results.scores[0].metrics.items()}
+    assert metrics.pop("stderr") > 0
+    assert metrics == {"fas": expected.value, "low": expected.interval.lower, "high": expected.interval.upper}
+    assert 0.2 < expected.value < 0.9, "the replies are odd, and some are right"
+    tools = {event.function for sample in log.samples for event in sample.events if event.event == "tool"}
+    assert "measure_fruit_size" in tools, "the log shows the calls as tools of Inspect"
