@@ -11,7 +11,7 @@ from support.review_server import reviewing
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
-SAMPLE = "pots-008"
+SAMPLE = "apples-046"
 
 
 async def draw(runs: Sequence[Path], report: str) -> None:

@@ -132,13 +132,13 @@ def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
     junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
     done = run_command("gate", poor, "--against", good, "--junit", junit, "--markdown", summary)
     assert done.returncode == 1
-    assert "failed: the score dropped by more than 0 points" in done.stdout
+    assert "FAIL: the score dropped by more than 0 points" in done.stdout
     assert "end-to-end, FAS: 25.0 (new, poor), 75.0 (old, good)" in done.stdout
     assert "probability of failing at a true drop of 5 points: " in done.stdout
     suite = ElementTree.parse(junit).getroot()
     assert suite.attrib["failures"] == "1"
     assert suite.find("testcase/failure") is not None
-    assert "### agrotools gate: failed" in summary.read_text()
+    assert "### agrotools gate: FAIL" in summary.read_text()
     done = run_command("gate", good, "--against", poor, "--junit", junit)
     assert done.returncode == 0
     assert ElementTree.parse(junit).getroot().find("testcase/failure") is None
@@ -157,7 +157,7 @@ def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
     new = written(tmp_path / "new", [*answers([True] * 19), *lost])
     done = run_command("gate", str(new), "--against", str(old))
     assert done.returncode == 1
-    assert "failed: 1 of 20 samples have no valid record in the new version" in done.stdout
+    assert "FAIL: 1 of 20 samples have no valid record in the new version" in done.stdout
     done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
     assert done.returncode == 0
     assert "not compared: 1 sample with a valid record only in the old version" in done.stdout

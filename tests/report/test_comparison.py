@@ -97,7 +97,7 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     text = printed(found)
     assert text.count("+10.0*") == 2
     assert ": better" in text
-    assert "all other rows together (4 here)" in text
+    assert "all other rows together (4)" in text
 
 
 def records(values, steps=("2*3", "6 + 1"), answers=None, epochs=1):

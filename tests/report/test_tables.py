@@ -149,7 +149,7 @@ def test_privileged_policies_and_synthetic_benchmarks_are_marked():
     oracle = full(model="baseline:oracle", privileged=True, synthetic=True)
     table = table_of(tables([oracle]), "End to end (synthetic)")
     assert table.rows[0].cells[0].lines == ("baseline:oracle", "privileged")
-    assert "was given the reference" in text_below(oracle)
+    assert "sees reference solutions" in text_below(oracle)
     assert "synthetic" in tables([oracle])[0].text
     assert "synthetic" not in tables_text([full(model="m1")])
 

@@ -25,7 +25,7 @@ DataRoot = Annotated[
 
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
-    """List the known benchmarks: content, files needed, address, size and terms, and whether the files are here."""
+    """List the known benchmarks: content, files needed, address, size, terms, and whether files are downloaded."""
     from agrotools.benchmarks.obtaining import list_benchmarks
 
     rows = list_benchmarks(data_root)
@@ -201,7 +201,7 @@ def _print_check(result: "Checkup") -> None:
         typer.echo(f"  {result.hint}")
     for note in result.notes:
         typer.echo(f"  note: {note}")
-    table = new_table("", ["here", "published", Column(kind="words")])
+    table = new_table("", ["found", "published", Column(kind="words")])
     for count in result.counts:
         verdict = "" if count.agrees else "differs" if count.decides else "differs (not decisive)"
         table.add_row(count.what, f"{count.here:,}", f"{count.published:,}", verdict)

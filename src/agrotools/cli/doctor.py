@@ -25,9 +25,9 @@ def doctor(
     """Check the sandbox, the installation and plug-ins; or, with --model, what an endpoint does with images, tools,
     schemas, seeds and logprobs, in about ten tiny requests.
 
-    What is found of an endpoint is kept: `agrotools eval` warns if a run needs what is not there, and stores it with
-    the run. Exit code 0; 1 if a plug-in cannot be loaded, or if code written by models cannot run here (no sandbox
-    works, and running without one was not allowed); 2 if the model is refused, 3 if no server answers.
+    `agrotools eval` warns if a run needs what the endpoint lacks, and stores these findings with the run. Exit code
+    1: a plug-in cannot be loaded, or no sandbox works and running without one was not allowed; 2: the model is
+    refused; 3: no server answers.
     """
     if model is not None:
         _check_endpoint(model, base_url, api_key_env, as_json)
@@ -82,7 +82,7 @@ def _print_sandbox(facts: dict[str, Any]) -> None:
     active = facts["active"]
     typer.echo("Running model-written code")
     if active is None:
-        typer.echo(f"  error: no runner can execute code here: {facts['problem']}")
+        typer.echo(f"  error: no runner can execute code on this machine: {facts['problem']}")
         if facts.get("hint"):
             typer.echo(f"  {facts['hint']}")
     elif active == "none":

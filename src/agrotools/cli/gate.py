@@ -114,11 +114,11 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
 
     bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
     unit = "step" if result.mode == "step-by-step" else "sample"
-    verdict = f"passed: a drop of more than {allowed} is not shown"
+    verdict = f"PASS: no drop of more than {allowed} is shown"
     if result.fault:
-        verdict = f"failed: {result.fault} (--allow-invalid tests the others)"
+        verdict = f"FAIL: {result.fault} (--allow-invalid tests the others)"
     elif not result.passed:
-        verdict = f"failed: the score dropped by more than {allowed}"
+        verdict = f"FAIL: the score dropped by more than {allowed}"
     lines = [
         verdict,
         f"{result.mode}, {METRICS[result.metric].label}: {percent(result.new)} (new, {harmless(new)}), "

@@ -39,7 +39,7 @@ GROUPS = {
         "explain": ("explain:explain", "Show one sample of a run, from question to score."),
         "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
         "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
-        "chart": ("chart:app", "Draw scores by dose, size, difficulty or depth, or calls by outcome."),
+        "chart": ("chart:app", "Draw charts of runs: scores by size of model, difficulty and others; calls."),
         "report": ("report:report", "Write an HTML report of runs."),
         "view": ("view:view", "Show the runs in a folder on a local page, live."),
     },

@@ -22,7 +22,7 @@ def study(
     ] = False,
     allow_invalid: AllowInvalid = False,
 ) -> None:
-    """Run all combinations of a study file and compare them in one table; again to resume. Or compare given runs."""
+    """Run all combinations of a study file and compare them; the same command resumes. Or compare given runs."""
     import sys
 
     from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result

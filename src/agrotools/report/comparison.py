@@ -174,12 +174,12 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     yield f"{paired}; 95 % intervals by cluster. detectable: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
-        f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others} "
-        "here). *: below 0.05. Intervals are not adjusted."
+        f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
+        "*: below 0.05. Intervals are not adjusted. Words: docs/glossary.md."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
-        yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
+        yield "cause: if positive, the first run loses fewer points to this cause. The causes add up to the difference."
         yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 

@@ -295,8 +295,8 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
     notes = [
-        f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "
-        f"{each.reason}"
+        f"{each.points:.1f} points ({count_text(each.n_samples, 'sample')}) cannot be split between "
+        f"{', '.join(each.parts)}: {each.reason}"
         for each in attribution.joint
     ]
     notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]

@@ -46,7 +46,7 @@ LINES, WIDTH = 25, 100
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _LEAST_LOST = 0.005
-_RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
+_RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 _ORDER = ("floor", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
@@ -352,12 +352,14 @@ def _caveats(shown: Screen) -> Iterator[str]:
     privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
     if privileged:
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
-        them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
-        yield f"({names} {are} privileged, given the reference: do not report {them}.)"
+        one = "sees reference solutions: a yardstick, not a result"
+        several = "see reference solutions: yardsticks, not results"
+        yield f"{names} {one if len(privileged) == 1 else several}."
     if CEILING in shown.references.recorded and all(each.model != CEILING for each in shown.summaries):
         yield _RECORDED
     if any(summary.unsealed for summary in shown.summaries):
         yield UNSEALED_NOTE
+    yield "Words: docs/glossary.md."
 
 
 def _place(
@@ -372,7 +374,7 @@ def _place(
         return
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
-        yield f"{short} is not tested against guessing: fewer than {MIN_CLUSTERS} clusters."
+        yield f"{short}: too few clusters (under {MIN_CLUSTERS}) to say whether it beats guessing."
     elif difference.p >= 1 - LEVEL:
         yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:

@@ -46,7 +46,7 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, run.token_parts],
-    run.seconds > 0 && [`${duration(run.seconds)} summed over samples`, "times of all records added up; records run side by side, so the run itself was shorter"],
+    run.seconds > 0 && [`${duration(run.seconds)} in all samples`, "times of all samples added up; samples run side by side, so the run was shorter"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
     run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
@@ -103,13 +103,12 @@ function pairWords(pair) {
 function pairLine() {
   const pair = mainPair();
   if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
-  const { value, interval, verdict } = pairWords(pair);
+  const { interval, verdict } = pairWords(pair), [value] = pair.difference;
   const flips = flipped(pair.first, pair.second, pair.mode);
-  return el("p.pair", {}, el("b", {}, runs[pair.first].label), " minus ", el("b", {}, runs[pair.second].label), ` ${value} (${interval}): `,
+  return el("p.pair", {}, el("b", {}, runs[pair.first].label), ` scores ${points(Math.abs(value))} points ${value < 0 ? "less" : "more"} than `, el("b", {}, runs[pair.second].label), ` (${interval}): `,
     el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
-    [pair.first, pair.second].filter((at) => runs[at].privileged).map((at) => `; ${runs[at].label} is privileged`),
-    flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length, "sample")} up, ${flips.down.length} down, ${flips.same} equal `,
-    " ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "see"));
+    flips.up.length + flips.down.length > 0 && `. Samples: ${flips.up.length} better, ${flips.down.length} worse, ${flips.same} equal`,
+    ". ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "Details"));
 }
 
 // --- where the points went ------------------------------------------------------------------------------------------
@@ -155,7 +154,7 @@ function lostCard() {
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
     run.outdated && el("p.odd", {}, run.outdated),
     !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)),
-    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "joint parts"), joint.map((each) => el("p.dim", {}, `${each.parts.map(partWord).join(", ")}: ${one(each.points)} points in ${count(each.n_samples, "sample")}, because ${each.reason}.`))));
+    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "points that cannot be split"), joint.map((each) => el("p.dim", {}, `${one(each.points)} points (${count(each.n_samples, "sample")}) cannot be split between ${each.parts.map(partWord).join(", ")}: ${each.reason}.`))));
 }
 
 // --- tasks and process ----------------------------------------------------------------------------------------------
@@ -250,5 +249,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard()].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
 }

@@ -23,10 +23,10 @@ Measure = tuple[Setting, str]
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
     "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
-    "planner": "score of the plan of the most similar question, with this one's numbers and names (baseline:planner)",
+    "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
-    "privileged": "was given the reference; not a result to report",
-    "twin": "question that can be answered, or cannot: refusing the first costs what refusing the second earns",
+    "privileged": "sees reference solutions; a yardstick, not a result",
+    "twin": "an answerable and an unanswerable sample with one question: a refusal gains on one, costs on the other",
     "joint": "parts whose points are known only as a sum, because it is not known what the model would have done next",
 }
 
