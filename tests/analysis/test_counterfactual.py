@@ -301,6 +301,12 @@ def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_righ
     assert found == by_hand([TREES, "arguments"], lambda fixed: float({TREES, "arguments"} <= fixed))
 
 
+def test_a_tool_within_the_tolerance_is_not_blamed_for_a_missing_form_of_several_slots():
+    tools = Tools(share=0.3)
+    record = record_of(tools, TOTAL, COUNT, answer=lambda seen: f"I would say {seen['total']} or so.")
+    assert points(record, tools) == {"form": 100.0}
+
+
 def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     tools = Tools(count=3)
     record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}")

@@ -267,7 +267,7 @@ def test_the_split_of_a_sample_takes_the_place_of_its_first_cause():
     split = SampleSplit(id="a", task="t", score=25, gap=75, parts={"planning": 50.0, "tool:calculate": 25.0})
     text = rendered(explain(record, scores, split=split), 100)
     assert "planning 50.0 points: wrong or missing call" in text
-    assert "tool:calculate 25.0 points: result differs from the truth" in text
+    assert "tool:calculate 25.0 points: result differs from the benchmark" in text
 
 
 @given(st.text(max_size=300))

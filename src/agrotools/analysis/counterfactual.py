@@ -383,7 +383,9 @@ class SampleGame:
                 return actual
             return self._text_score(slot, UNKNOWN) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)
-        return self._text_score(slot, format_answer([slot], derived)) if derived.get(slot.name) is not None else actual
+        if derived.get(slot.name) is None:
+            return actual
+        return Fraction(score_slot(slot, [slot], format_answer([slot], derived)).value)  # a form of this slot alone
 
     async def _asked(self, parts: Parts, outcomes: Sequence[Outcome]) -> str | None:
         """Return the model's answer after the results of a coalition; None if it is not asked or wants other calls."""

@@ -70,6 +70,8 @@ def build_from_table(
         typer.echo(f"removed: place, names, dates and descriptions in the metadata of {photos} (in the copies)")
     for line in built.warnings:
         typer.echo(f"warning: {line}")
+    for line in built.label_checks:
+        typer.echo(f"labels: {line}")
     return built.header
 
 

@@ -38,7 +38,7 @@ MEANINGS = {
     PLANNING: "wrong or missing call",
     ARGUMENTS: "wrong arguments",
     FAULT: "injected into a call by --faults",
-    TOOL: "result differs from the truth of the benchmark",
+    TOOL: "result differs from the benchmark's truth: one of them is wrong",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",
     ANSWER: "wrong answer: without tools, or after the same calls and results as in the other run",

@@ -140,7 +140,7 @@ class BuiltBenchmark:
     """A finished benchmark.
 
     ``used``: pictures in questions, by column. ``skipped``: not used, with reasons. ``agreements``: of two observers.
-    ``warnings``: names that the knowledge base does not have, and how often the tool agrees with the table.
+    ``warnings``: names that the knowledge base does not have. ``label_checks``: how often a tool agrees with the table.
     """
 
     header: BenchmarkHeader
@@ -150,6 +150,7 @@ class BuiltBenchmark:
     n_cleaned: int = 0
     """Photographs whose copies were freed from places, names, dates or descriptions."""
     agreements: tuple[str, ...] = ()
+    label_checks: tuple[str, ...] = ()
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
@@ -222,7 +223,8 @@ def _built(
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     samples = load_folder(out).samples
-    warnings = (*_unknown_names(columns, part_of), *compare_with_tool(samples, columns, part_of, names))
+    warnings = tuple(_unknown_names(columns, part_of))
+    checks = tuple(compare_with_tool(samples, columns, part_of, names))
     shown: dict[str, set[str]] = {column: set() for column in part_of}
     for sample in samples:
         shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
@@ -231,7 +233,7 @@ def _built(
             reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
             skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
     used = {column: len(digests) for column, digests in shown.items()}
-    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths))
+    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths), label_checks=checks)
 
 
 def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:

@@ -81,6 +81,8 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
         times = f"{factor:g} times smaller" if factor > 1 else f"{1 / factor:g} times larger"
         line += f"; {len(found)} values are {times} than measured: are they in another unit? "
         return line + ", ".join(f"{pair.name} {pair.label:g}" for pair in found[:_MOST_LISTED])
+    if len(far) > len(pairs) / 2:
+        line += "; it measures these photos badly, or the table means something else"
     if far:
         worst = sorted(far, key=lambda pair: -abs(pair.label - pair.measured))[:_MOST_LISTED]
         each = ", ".join(f"{pair.name} {pair.label:g} (measured {pair.measured:.3g})" for pair in worst)
