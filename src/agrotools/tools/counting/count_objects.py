@@ -11,15 +11,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
-from agrotools.tools.counting.result import (
-    CountedObjects,
-    Detector,
-    FruitName,
-    Mode,
-    ObjectCount,
-    count_result,
-    objects_in_boxes,
-)
+from agrotools.tools.counting.result import CountedObjects, Detector, FruitName, Mode, ObjectCount, count_result
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
@@ -202,6 +194,7 @@ def _find_in_colours(
 ) -> _Found:
     """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
     from agrotools.tools.counting import methods
+    from agrotools.tools.counting.result import objects_in_boxes
     from agrotools.tools.pictures import choose_scale
 
     name, info = shown_name(image), file_info(image)

@@ -10,23 +10,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, SampleFile, ToolError
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import ImageFile, MaskFile, Region, tool
-from agrotools.tools.crop_weed.result import (
-    CROP,
-    NO_DATA,
-    OTHER,
-    PLANTS,
-    SOIL,
-    UNTRAINED,
-    WEED,
-    ClassesFrom,
-    CropWeedArea,
-    Method,
-    SeparationChoice,
-    area_result,
-    head_files,
-    label_areas,
-    meaning_of_classes,
-)
+from agrotools.tools.crop_weed.result import UNTRAINED, ClassesFrom, CropWeedArea, Method, SeparationChoice, head_files
 from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
@@ -37,6 +21,8 @@ _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "non
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the raster and its class meanings for labels, or the index and the separation for a picture."""
+    from agrotools.tools.crop_weed.result import meaning_of_classes
+
     image, source = call["image"], call["label_raster"] or call["image"]
     call = {**call, "bands": known.bands(call["bands"], image)}
     if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
@@ -119,6 +105,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_flags, ranking_notes
     from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
@@ -183,6 +170,7 @@ def _from_labels(
     bands: Bands | None,
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, area_result, label_areas
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
