@@ -169,8 +169,11 @@ def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
     yield tree
-    only_types = isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test)
-    for node in tree.orelse if only_types else ast.iter_child_nodes(tree):
+    if isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test):
+        inside: Iterable[ast.AST] = tree.orelse
+    else:
+        inside = ast.iter_child_nodes(tree)
+    for node in inside:
         yield from _at_run_time(node)
 
 
