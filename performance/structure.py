@@ -129,17 +129,21 @@ class House:
             name = ".".join(parts[:-1] if is_package else parts)
             self.modules[name] = Module(name, path, is_package)
 
-    def targets(self, module: Module, top_only: bool = True) -> set[str]:
-        """Modules of the package that ``module`` imports; ``top_only``: not those imported inside a function."""
-        nodes: Iterable[ast.AST] = _outside_functions(module.tree) if top_only else ast.walk(module.tree)
+    def targets(self, module: Module, nodes: Iterable[ast.AST] | None = None) -> set[str]:
+        """Modules of the package that ``module`` imports in these nodes, by default in those outside of functions."""
         named: set[str] = set()
-        for node in nodes:
+        for node in _outside_functions(module.tree) if nodes is None else nodes:
             if isinstance(node, ast.Import):
                 named |= {each.name for each in node.names}
             elif isinstance(node, ast.ImportFrom):
                 origin = {module.imports[each.asname or each.name] for each in node.names}
                 named |= {f"{base}.{name}" if f"{base}.{name}" in self.modules else base for base, name in origin}
         return {name for name in named if name in self.modules and name != module.name}
+
+    def circles(self) -> list[list[str]]:
+        """Modules that import each other at run time, inside functions or outside; imports for types do not count."""
+        edges = {name: self.targets(module, _at_run_time(module.tree)) for name, module in self.modules.items()}
+        return [sorted(circle) for circle in circles(edges) if len(circle) > 1]
 
     def resolve(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> tuple[Module, ast.AST] | None:
         """Where ``name``, as seen in ``module``, is defined; re-exports are followed."""
@@ -163,8 +167,18 @@ def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _outside_functions(node)
 
 
-def floors(edges: dict[str, set[str]]) -> dict[str, int]:
-    """The floor of each node, counted from 1: one above the highest that it points to; circles share a floor."""
+def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    yield tree
+    if isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test):
+        inside: Iterable[ast.AST] = tree.orelse
+    else:
+        inside = ast.iter_child_nodes(tree)
+    for node in inside:
+        yield from _at_run_time(node)
+
+
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Nodes that reach each other, those that point to others last; a node that is in no circle is alone."""
     order: list[str] = []
     seen: set[str] = set()
 
@@ -183,14 +197,19 @@ def floors(edges: dict[str, set[str]]) -> dict[str, int]:
         for other in others:
             back.setdefault(other, set()).add(node)
     seen.clear()
-    result: dict[str, int] = {}
-    circles: list[list[str]] = []
+    found: list[list[str]] = []
     for node in reversed(order):
         if node not in seen:
             circle: list[str] = []
             visit(node, back, circle)
-            circles.append(circle)
-    for circle in reversed(circles):
+            found.append(circle)
+    return found[::-1]
+
+
+def floors(edges: dict[str, set[str]]) -> dict[str, int]:
+    """The floor of each node, counted from 1: one above the highest that it points to; circles share a floor."""
+    result: dict[str, int] = {}
+    for circle in circles(edges):
         below = {other for node in circle for other in edges.get(node, ()) if other not in circle}
         result |= dict.fromkeys(circle, 1 + max((result[other] for other in below), default=0))
     return result
@@ -362,7 +381,7 @@ def walk_of_config(house: House) -> tuple[list[str], int]:
     walk.enter(module, function, function.args.args[0].arg)  # pyright: ignore[reportAttributeAccessIssue]
     edges: dict[str, set[str]] = {}
     for name, each in house.modules.items():
-        below = {house.package_of(target) for target in house.targets(each, top_only=False)}
+        below = {house.package_of(target) for target in house.targets(each, ast.walk(each.tree))}
         edges.setdefault(house.package_of(name), set()).update(below - {house.package_of(name)})
     for others in list(edges.values()):
         for other in others:
@@ -459,9 +478,11 @@ def rows(repo: Path, benchmark: str, *, all_rows: bool = True) -> list[Row]:
     places = tables(house)
     short, long = sum(size < 100 for size in sizes), [m for m in house.modules.values() if m.lines > 500]
     depth = floors_of_packages(house)
+    found_circles = house.circles()
     speed = sum(lines_under(repo / name) for name in ("performance", "benchmarks") if (repo / name).is_dir())
     return [
         *found,
+        Row("circles", "circles of imports at run time", len(found_circles), "0", tuple(map(" ".join, found_circles))),
         Row("lines_performance", "Python lines in performance (and benchmarks at the root)", speed, ""),
         Row("lines_studies", "Python lines in studies", lines_under(repo / "studies"), ""),
         Row("files_short", "source files under 100 lines", short, "<= 120"),

@@ -20,7 +20,7 @@ from split_field import GROUP, REACHED_FROM
 import agrotools.build.sources
 from agrotools.benchmarks.pack import read_pack
 from agrotools.build.templates import load_templates
-from agrotools.build.templates.field import TEMPLATES
+from agrotools.build.templates.template import TEMPLATES
 
 OUT = Path(agrotools.build.sources.__path__[0]) / "reach.toml"
 EVIDENCE = {

@@ -33,7 +33,7 @@ from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.pot_plants import FORMS, make_pot
 from agrotools.build.scenes.rows import make_scene
 from agrotools.build.scenes.stands import make_block
-from agrotools.tools.recognition.candidates import NetName
+from agrotools.tools.recognition import NetName
 from agrotools.tools.recognition.net import shipped_net
 from agrotools.vision.nets import pack_arrays
 from agrotools.vision.strangeness import (

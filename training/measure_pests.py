@@ -26,8 +26,9 @@ from scipy.stats import binomtest
 
 from agrotools.benchmarks.loading import data_folder
 from agrotools.benchmarks.pests import FACTS, LIST
+from agrotools.tools.recognition import NAMED_FROM
 from agrotools.tools.recognition import pack_training as training
-from agrotools.tools.recognition.candidates import NAMED_FROM, PESTS
+from agrotools.tools.recognition.candidates import PESTS
 from agrotools.tools.recognition.net import SHIPPED, picture_features, probabilities, shipped_net
 from agrotools.tools.recognition.packs import Pack, load_pack
 

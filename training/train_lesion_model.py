@@ -28,8 +28,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from agrotools.tools.lesions.analyze_lesions import Lab
 from agrotools.tools.lesions.leaf import leaf_on_board
+from agrotools.tools.lesions.result import Lab
 from agrotools.tools.lesions.segmentation import (
     CLIP,
     FEATURES_VERSION,

@@ -44,9 +44,10 @@ from agrotools.core import ErrorInfo, Observation, Record, Step, ToolCall, ToolO
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
+from agrotools.scoring import score_record
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.slots import refused, score_record
+from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

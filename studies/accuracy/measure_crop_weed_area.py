@@ -18,7 +18,7 @@ from agrotools.build.scenes.rows import make_scene
 from agrotools.core import ToolError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
 from agrotools.tools.crop_weed.bands import CorrectCounts
-from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
+from agrotools.tools.crop_weed.result import BandTriplet
 from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
 BLOCK_PX = 160

@@ -11,8 +11,9 @@ from agrotools.agents.baselines.simple import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.endpoint import ScriptedModel
+from agrotools.scoring import score_record
 from agrotools.scoring.event_counts import EventCounts, ending_of
-from agrotools.scoring.slots import score_record, score_slot
+from agrotools.scoring.slots import score_slot
 from support.small_sample import run_tool, small_sample, view_of
 
 CALL = RequestedCall(name="calculate", arguments='{"expression": "3+4"}')

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from agrotools.build.area_truth import AreaTruth, count_area
 from agrotools.build.choosing import choose
-from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.field import FieldPicture, field_picture
 from agrotools.build.templates.slot_draft import same_answer
+from agrotools.build.templates.template import field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 

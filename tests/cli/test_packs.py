@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from agrotools.cli.packs import app
 from agrotools.cli.tools import app as tools_app
 from agrotools.tools.crop_weed.heads import HeadInfo, save_head
-from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
+from agrotools.tools.crop_weed.result import heads_folder
 from agrotools.tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 

@@ -58,6 +58,20 @@ def test_modules_that_import_each_other_share_a_floor():
     assert structure.floors(edges) == {"a": 3, "b": 2, "c": 2, "d": 1}
 
 
+def test_a_circle_is_found_inside_functions_and_not_for_types(house: structure.House):
+    assert house.circles() == []
+    plan = house.source / "runner" / "plan.py"
+    closing = "from agrotools.runner.evaluate import evaluate\n"
+    plan.write_text(f"from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    {closing}")
+    assert structure.House(house.repo).circles() == []
+    plan.write_text(f"def plan_of(limit: int):\n    {closing}")
+    assert structure.House(house.repo).circles() == [["agrotools.runner.evaluate", "agrotools.runner.plan"]]
+
+
+def test_the_package_has_no_circle():
+    assert structure.House(ROOT).circles() == []
+
+
 def test_a_figure_above_its_ceiling_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(structure, "CEILINGS", tmp_path / "ceilings.toml")
     row = structure.Row("lines_src", "Python lines in src", 1000, "<= 900")

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
+from agrotools.runner.build import executor_class
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.evaluate import evaluate
-from agrotools.tools.execution import ToolExecutor, executor_class
+from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_node import first_difference
 from support.sums_benchmark import write_sums
 

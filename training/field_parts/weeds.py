@@ -24,7 +24,8 @@ from agrotools.build.references import ref
 from agrotools.build.sources.land import describe_separation
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing
 from agrotools.build.templates import Thing, load_templates
-from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.field import FieldPicture, field_picture
+from agrotools.build.templates.template import field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError

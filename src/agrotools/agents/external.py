@@ -25,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 from agrotools.agents.images import describe, result_pictures
 from agrotools.agents.llm import FORM_REQUESTS, closing_message, observation_data, render
 from agrotools.agents.modes import in_daemon_thread, kept_text
-from agrotools.agents.task import SendUsage, answer_text, task_from_json
+from agrotools.agents.task import Picture, SendUsage, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
@@ -168,7 +168,7 @@ class AgentPolicy:
         if not artifacts or self.artifacts is None:
             return shown
         pictures = await asyncio.to_thread(result_pictures, artifacts, self.artifacts)
-        return {**shown, "pictures": [each._asdict() for each in pictures]} if pictures else shown
+        return {**shown, "pictures": [Picture(*each)._asdict() for each in pictures]} if pictures else shown
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agrotools.agents import task
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.models import ContentPart, ImagePart, TextPart
 
@@ -318,18 +317,19 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
     return f"{file.name}: {'; '.join(facts)}"
 
 
-def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[task.Picture]:
-    """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``."""
+def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[str, str]]:
+    """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``: media
+    types and contents in base64."""
     shown = [each for each in artifacts if each.media_type.startswith("image/") and not each.name.endswith(".svg")]
     pictures = [_result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown]
     return [each for each in pictures if each is not None]
 
 
-def _result_picture(artifact: Artifact, path: Path, longest: int) -> task.Picture | None:
+def _result_picture(artifact: Artifact, path: Path, longest: int) -> tuple[str, str] | None:
     """Return a file as a picture of at most ``longest`` bytes in base64, scaled down if needed; None if unreadable."""
     longest = longest // 4 * 3
     if artifact.media_type in ("image/png", "image/jpeg") and path.stat().st_size <= longest:
-        return task.Picture(artifact.media_type, base64.b64encode(path.read_bytes()).decode())
+        return artifact.media_type, base64.b64encode(path.read_bytes()).decode()
     kind = "raster" if path.suffix == ".tif" else "image"
     for side in _SIDES_PX:
         picture = make_picture(path, artifact.name, kind, None, longest_px=side)
@@ -338,7 +338,7 @@ def _result_picture(artifact: Artifact, path: Path, longest: int) -> task.Pictur
         buffer = io.BytesIO()
         picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
         if buffer.tell() <= longest:
-            return task.Picture("image/jpeg", base64.b64encode(buffer.getvalue()).decode())
+            return "image/jpeg", base64.b64encode(buffer.getvalue()).decode()
     return None
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agrotools.analysis.study import RunState, StudyResult
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
@@ -27,20 +27,23 @@ from agrotools.scoring import Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
+if TYPE_CHECKING:
+    from agrotools.analysis.study import RunState, StudyResult
+
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
 _QUICK = "no differences are tested between runs of a quick part"
 _Letters = Mapping[tuple[int, Mode, str], str]
 
 
-def study_tables(result: StudyResult) -> list[Table]:
+def study_tables(result: "StudyResult") -> list[Table]:
     """Return a table of scores for each benchmark, then the differences between lists of tools, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     tables = [_score_table(name, result) for name in names]
     return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
 
 
-def _score_table(benchmark: str, result: StudyResult) -> Table:
+def _score_table(benchmark: str, result: "StudyResult") -> Table:
     # The modes of a row may be those of several runs.
     by_row: dict[tuple[str, str], list[RunState]] = {}
     for state in result.states:
@@ -89,7 +92,7 @@ def _score_cell(
     metric: str,
     column: Column,
     setting: Setting,
-    states: Sequence[RunState],
+    states: "Sequence[RunState]",
     summary_of: Mapping[Path, tuple[int, Summary]],
     letters: _Letters,
     notes: Notes,
@@ -115,7 +118,7 @@ def _score_cell(
     return metric_cell(metric, column, setting, summary, notes, brief=True, mark=mark)
 
 
-def _tools_table(benchmark: str, result: StudyResult) -> Table:
+def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     """Return the differences of the same model with other tools, one row for each model and pair of selections."""
     runs = [run for run, _ in result.scored]
     differences = [
@@ -136,7 +139,7 @@ def _tools_table(benchmark: str, result: StudyResult) -> Table:
 # --- groups of models that cannot be separated -----------------------------------------------------------------------
 
 
-def _letters(result: StudyResult) -> dict[tuple[int, Mode, str], str]:
+def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     """Return the letters of each run by mode and metric. Runs that share a letter cannot be separated."""
     runs = [run for run, _ in result.scored]
     tables: dict[tuple[str, str, bool, Mode, str], list[RunDifference]] = {}
@@ -182,11 +185,11 @@ def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> 
     return groups
 
 
-def _n_compared(result: StudyResult) -> int:
+def _n_compared(result: "StudyResult") -> int:
     return sum(each.difference.p_adjusted is not None for each in result.differences)
 
 
-def _group_legend(result: StudyResult) -> str:
+def _group_legend(result: "StudyResult") -> str:
     return (
         "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by sample, "
         f"clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."

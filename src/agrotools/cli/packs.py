@@ -117,7 +117,7 @@ def train_crop_weed(
 
     No head is ever used on a picture that it was trained on.
     """
-    from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
+    from agrotools.tools.crop_weed.result import heads_folder
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     heads = train_crop_weed_heads(data, progress=lambda line: typer.echo(line, err=True))
@@ -135,7 +135,7 @@ def list_packs(as_json: AsJson = False) -> None:
     """List the packs and heads on this machine: classes, licence and accuracy."""
     from agrotools.core import ToolError
     from agrotools.tools.crop_weed.heads import list_heads, load_head
-    from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
+    from agrotools.tools.crop_weed.result import heads_folder
     from agrotools.tools.recognition import packs
 
     heads, faults = list_heads()

@@ -57,8 +57,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
 
 
 def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
-    from agrotools.models import Endpoint, WireSettings
-    from agrotools.models.endpoint import priced_model
+    from agrotools.models import Endpoint, WireSettings, priced_model
 
     wire = WireSettings(concurrency=options.judge_concurrency)
     where = (spec, options.judge_base_url, options.judge_api_key_env)

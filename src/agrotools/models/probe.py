@@ -31,6 +31,7 @@ from agrotools.core import (
     ToolSpec,
 )
 from agrotools.core.files import cache_dir, write_whole
+from agrotools.models import make_model
 from agrotools.models.base import (
     Completion,
     ImagePart,
@@ -42,7 +43,7 @@ from agrotools.models.base import (
     TextPart,
 )
 from agrotools.models.chat_format import SUFFIX
-from agrotools.models.endpoint import Address, Endpoint, address_of, make_model, provider_at, split_provider
+from agrotools.models.endpoint import Address, Endpoint, address_of, provider_at, split_provider
 from agrotools.models.transport import proxy_for
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")

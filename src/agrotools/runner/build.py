@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, cast
 
 from pydantic import JsonValue
 
@@ -44,7 +44,7 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import tool_specs, tool_versions
-from agrotools.tools.execution import check_backends, executor_class
+from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServers
@@ -268,3 +268,13 @@ def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[s
         return benchmark.toolset
     offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
     return [tool for tool in benchmark.toolset if tool in offered]
+
+
+def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
+    """Return the class that runs tools on this machine, or on a Ray cluster; UsageError if Ray is not installed."""
+    if name == "local":
+        return ToolExecutor
+    from agrotools.tools.ray_executor import RayToolExecutor, import_ray
+
+    import_ray()
+    return RayToolExecutor

@@ -21,8 +21,8 @@ from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import BENCHMARKS, MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
 from agrotools.core.base import suggestion
 from agrotools.core.files import read_text
-from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
-from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
+from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings, priced_model
+from agrotools.models.endpoint import PricedModel, check_model_name
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
 from agrotools.plugin import benchmark_id, plugin_of

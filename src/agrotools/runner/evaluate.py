@@ -17,7 +17,7 @@ from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.build import PreparedRun, benchmark_notes, load_for_run, part_text, prepare_run
+from agrotools.runner.build import PreparedRun, benchmark_notes, executor_class, load_for_run, part_text, prepare_run
 from agrotools.runner.config import EvalConfig, RunSettings
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.plan import Plan, remaining
@@ -25,7 +25,6 @@ from agrotools.runner.policies import Accounted, AgentFunction, PolicySource, ac
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import executor_class
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServers

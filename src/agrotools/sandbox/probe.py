@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from agrotools.core import AgrotoolsError
 from agrotools.sandbox import RUNNER_VARIABLE
-from agrotools.sandbox.pool import pool_of
+from agrotools.sandbox.pool import pool_of, run_in
 from agrotools.sandbox.result import DEFAULT_LIMITS, SandboxUnavailable
 from agrotools.sandbox.runners import INSIDE, NONE, RUNNERS, environment, missing
 
@@ -122,8 +122,6 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     Raises:
         SandboxUnavailable: the job did not run.
     """
-    from agrotools.sandbox.running import run_in
-
     canary = {
         "variables": [*environment(), "MATPLOTLIBRC"],
         "file": str(secret),

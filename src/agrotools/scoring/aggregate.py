@@ -10,8 +10,8 @@ from zlib import crc32
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.core.form_item import asked_items
+from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
@@ -36,7 +36,7 @@ from agrotools.scoring.metrics import (
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
-from agrotools.scoring.slots import answer_of, score_record
+from agrotools.scoring.slots import answer_of, outcome_scores
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,
     Invalid,
@@ -368,3 +368,19 @@ def tallied(
     for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
         tally.add(record, rows)
     return tally
+
+
+def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
+    """Return all score rows of a record; an invalid record has none. ``comparisons`` holds the optional text metrics.
+
+    Raises:
+        RunStoreError: the record lacks data that its mode needs.
+        BenchmarkError: the gold of the sample is not usable.
+    """
+    if is_invalid(record):
+        return []
+    if record.mode == "step-by-step":
+        from agrotools.scoring.steps import step_scores
+
+        return step_scores(record)
+    return outcome_scores(record, comparisons)

@@ -1,8 +1,8 @@
-"""Score rows of records, and scores of slots, which compare the values in an answer with those of the sample.
+"""Score rows of outcomes, and scores of slots, which compare the values in an answer with those of the sample.
 
-``score_record`` returns the rows of a record: of its steps (step-by-step) or of its outcome (no-tool and end-to-end),
-which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer: what
-:mod:`agrotools.text.submission` reads, which knows no gold, is compared with the gold.
+``outcome_scores`` returns the rows of a no-tool or end-to-end record; its outcome is the weighted mean of its slots'
+scores. ``score_slot`` scores one slot of an answer: what :mod:`agrotools.text.submission` reads, which knows no gold,
+is compared with the gold.
 """
 
 import math
@@ -49,7 +49,6 @@ from agrotools.scoring.metrics import (
     METRICS,
     SLOT_METRIC,
     counts_in_fas,
-    is_invalid,
     places_by_metric,
 )
 from agrotools.text.answer_form import counts_as_guessable, guessed_chart, guessed_from_form, guessed_text
@@ -64,22 +63,6 @@ class SlotScore(NamedTuple):
 
     value: float
     reading: dict[str, JsonValue]
-
-
-def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
-    """Return all score rows of a record; an invalid record has none. ``comparisons`` holds the optional text metrics.
-
-    Raises:
-        RunStoreError: the record lacks data that its mode needs.
-        BenchmarkError: the gold of the sample is not usable.
-    """
-    if is_invalid(record):
-        return []
-    if record.mode == "step-by-step":
-        from agrotools.scoring.steps import step_scores
-
-        return step_scores(record)
-    return outcome_scores(record, comparisons)
 
 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:

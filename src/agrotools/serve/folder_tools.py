@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from agrotools.agents.images import result_pictures
 from agrotools.agents.llm import error_data
 from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService
-from agrotools.agents.task import Link, ToolDescription, ToolReply
+from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
 from agrotools.core import (
     AgrotoolsError,
     ErrorInfo,
@@ -191,7 +191,8 @@ class FolderTools:
             Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in observation.artifacts
         ]
         meta = {CERTIFICATE_KEY: certificate(tool, get_tool(tool).version)}
-        return ToolReply(content, result_pictures(observation.artifacts, folder), links, meta)
+        pictures = [Picture(*each) for each in result_pictures(observation.artifacts, folder)]
+        return ToolReply(content, pictures, links, meta)
 
     def _read(self, uri: str) -> tuple[str, bytes]:
         """Return media type and content of a file that a tool wrote; KeyError if there is none."""

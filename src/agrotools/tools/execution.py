@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -340,16 +340,6 @@ class ToolExecutor:
             worker.spent = True
             return reply, used
         return reply, False
-
-
-def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
-    """Return the class that runs tools on this machine, or on a Ray cluster; UsageError if Ray is not installed."""
-    if name == "local":
-        return ToolExecutor
-    from agrotools.tools.ray_executor import RayToolExecutor, import_ray
-
-    import_ray()
-    return RayToolExecutor
 
 
 def _is_service(backend: str) -> bool:

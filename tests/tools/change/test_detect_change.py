@@ -11,7 +11,7 @@ from rasterio.transform import from_origin
 
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
-from agrotools.tools.change.detect_change import ChangeResult
+from agrotools.tools.change.result import ChangeResult
 from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import write_raster

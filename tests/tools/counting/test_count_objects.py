@@ -16,8 +16,9 @@ from agrotools.build.scenes.stands import make_block
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
-from agrotools.tools.counting.count_objects import ObjectCount, mode_for
+from agrotools.tools.counting.count_objects import mode_for
 from agrotools.tools.counting.fruit_net import read_fruit_net
+from agrotools.tools.counting.result import ObjectCount
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness

@@ -12,7 +12,7 @@ from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.files import fold_of, sha256_of_file
 from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
-from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
+from agrotools.tools.crop_weed.result import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
 

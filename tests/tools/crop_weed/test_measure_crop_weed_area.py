@@ -15,7 +15,7 @@ from rasterio.transform import from_origin
 
 from agrotools.core import SampleFile, ToolCall, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.crop_weed.measure_crop_weed_area import CropWeedArea
+from agrotools.tools.crop_weed.result import CropWeedArea
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster

@@ -12,7 +12,7 @@ from accuracy.fruit_and_leaves import focal_from_sphere
 from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.fruit.measure_fruit_size import FruitSizes
+from agrotools.tools.fruit.result import FruitSizes
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 

@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import shipped_file
-from agrotools.tools.lesions.analyze_lesions import MODEL_FILES
+from agrotools.tools.lesions.result import MODEL_FILES
 from agrotools.tools.lesions.segmentation import load_lesion_model, read_lesion_model
 
 

@@ -28,7 +28,8 @@ from agrotools.build.sources.reading import (
     read_photo,
     spread,
 )
-from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.field import FieldPicture, field_picture
+from agrotools.build.templates.template import field_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.files import read_table
 from agrotools.formats.benchmark import SourceNote

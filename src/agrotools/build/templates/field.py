@@ -8,9 +8,7 @@ import numpy as np
 
 from agrotools.build import area_truth
 from agrotools.build.area_truth import AreaTruth, Region
-from agrotools.build.templates.template import Template, load_templates
 from agrotools.build.templates.thing import Thing
-from agrotools.build.templates.wording import Language
 from agrotools.core import Arguments, SampleFile
 
 MEASURE = "measure_crop_weed_area"
@@ -21,11 +19,6 @@ _ROUND_AREAS_HA = (1.4, 2.5, 3.6, 4.2, 5.5, 6.8, 7.5, 8.4, 12.5, 16.0)
 """Typical field sizes in hectares."""
 _CLASS_EDGES = ((1, 3), (2, 5), (2, 7), (3, 8), (4, 10), (5, 12), (6, 15), (8, 20), (12, 25))
 """Weed covers in percent from which weeds count as moderate and as heavy."""
-
-
-def field_templates(language: Language = "en") -> tuple[Template, ...]:
-    """Return the templates for pictures of fields in a language."""
-    return tuple(template for file in TEMPLATES for template in load_templates(file, language))
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ import orjson
 from pydantic import Field, JsonValue, field_validator
 
 from agrotools.build.references import PlannedCall
+from agrotools.build.templates.field import TEMPLATES, drawn_parts
 from agrotools.build.templates.slot_draft import SlotDraft, evaluated, same_answer
 from agrotools.build.templates.thing import (
     QuestionInstance,
@@ -174,8 +175,6 @@ class Template(FrozenModel):
         if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
             return None
         if self.drawn:
-            from agrotools.build.templates.field import drawn_parts
-
             if (drawn := drawn_parts(self.drawn, things, rng)) is None:
                 return None
             parts, values = drawn
@@ -295,3 +294,8 @@ def _words(things: Sequence[Thing]) -> dict[str, str]:
         words[place] = thing.called
         words |= {f"{place}_{name}": word for name, word in thing.words.items()}
     return words
+
+
+def field_templates(language: Language = "en") -> tuple[Template, ...]:
+    """Return the templates for pictures of fields in a language."""
+    return tuple(template for file in TEMPLATES for template in load_templates(file, language))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.change.detect_change import ChangeRequest, PondChange
 from agrotools.tools.change.pairs import BLOCK_PX, are_rasters, check_common, frame_of, open_raster_pair, thumbnail
 from agrotools.tools.change.result import (
     CHANGED,
@@ -18,6 +17,8 @@ from agrotools.tools.change.result import (
     NO_DATA,
     ChangeCounts,
     ChangeInputs,
+    ChangeRequest,
+    PondChange,
     class_cells,
     class_changes,
 )

@@ -11,14 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.change.detect_change import (
-    ChangeRequest,
-    MethodChoice,
-    PondChange,
-    Target,
-    VegetationChange,
-    refuse_unfit,
-)
 from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pairs import (
     BLOCK_PX,
@@ -45,9 +37,15 @@ from agrotools.tools.change.result import (
     SAME,
     ChangeCounts,
     ChangeInputs,
+    ChangeRequest,
+    MethodChoice,
+    PondChange,
+    Target,
+    VegetationChange,
     class_cells,
     class_changes,
     counts_of,
+    refuse_unfit,
     two_classes,
     without_specks,
 )

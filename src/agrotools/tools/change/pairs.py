@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.change.detect_change import ChangeRequest
-from agrotools.tools.change.result import PANEL_PX
+from agrotools.tools.change.result import PANEL_PX, ChangeRequest
 from agrotools.tools.pictures import Scale, choose_scale
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.detect_change import PondEvent
+from agrotools.tools.change.result import PondEvent
 from agrotools.tools.change.water import (
     BASIN_TEST,
     Channels,

@@ -2,20 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agrotools.core import ToolError
-from agrotools.tools.change.detect_change import (
-    ChangeResult,
-    Method,
-    PondChange,
-    Transition,
-    TransitionMatrix,
-    VegetationChange,
-)
+from agrotools.core import Artifact, ToolError
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import (
@@ -29,7 +24,150 @@ from agrotools.vision.overlay import (
     tint_layers,
     with_legend,
 )
-from agrotools.vision.vegetation import small_parts
+
+Target = Literal["farmland", "pond", "vegetation", "any"]
+MethodChoice = Literal["auto", "post_class", "mask_diff"]
+Method = Literal["mask_diff", "index_difference", "post_class", "water_masks"]
+PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+
+
+class Transition(ResultPart):
+    """One cell of the transition matrix: what was one class before and is another after."""
+
+    from_class: str = Field(alias="from")
+    """class before"""
+    to_class: str = Field(alias="to")
+    """class after"""
+    px: int
+    """pixels"""
+    pct: float
+    """percent of all pixels with data in both"""
+    area_ha: float | None
+    """hectares; null without a known scale"""
+
+
+class TransitionMatrix(ResultPart):
+    """Areas from each class (row) to each class (column), the unchanged on the diagonal."""
+
+    classes: tuple[str, ...]
+    """names of rows and columns, in order"""
+    px: tuple[tuple[int, ...], ...]
+    """pixels"""
+    pct: tuple[tuple[float, ...], ...]
+    """percent of all pixels with data in both"""
+    ha: tuple[tuple[float, ...], ...] | None
+    """hectares; null without a known scale"""
+
+
+class PondChange(ResultPart):
+    """Change of standing water."""
+
+    event: PondEvent | None
+    """what happened; null where it cannot be told"""
+    area_before_px: int
+    """water before, pixels"""
+    area_after_px: int
+    """water after, pixels"""
+    delta_pct: float | None
+    """change of the water area, percent of the area before; null without water before"""
+
+
+class VegetationChange(ResultPart):
+    """Change of plants."""
+
+    index: str
+    """vegetation index that was compared"""
+    mean_before: float | None
+    """mean index before; null where only plants and no plants were told apart"""
+    mean_after: float | None
+    """mean index after"""
+    threshold: float | None
+    """least difference of the index that counts as gain or loss"""
+    cover_before_pct: float | None
+    """plant cover before, percent; null where the index alone was compared"""
+    cover_after_pct: float | None
+    """plant cover after, percent"""
+
+
+class ChangeResult(ToolResult):
+    changed: bool | None
+    """whether there is change of the kind asked for; null where the evidence is too weak to say"""
+    change_px: int | None
+    """changed pixels; null, like every figure of change, where the evidence is too weak for a map"""
+    change_pct: float | None
+    """changed, percent of total_px"""
+    change_area_m2: float | None
+    """changed area, m^2; null without a known scale"""
+    change_area_ha: float | None
+    """changed area, hectares; null without a known scale"""
+    total_px: int
+    """pixels with data on both dates; percentages refer to these"""
+    gain_px: int | None
+    """pixels gained (plants, water or the marked class); null where change has no direction"""
+    loss_px: int | None
+    """pixels lost; null where change has no direction or only gains are looked for"""
+    gain_area_m2: float | None
+    """gained area, m^2"""
+    loss_area_m2: float | None
+    """lost area, m^2"""
+    transitions: tuple[Transition, ...]
+    """from one class to another, largest first; empty where no classes are told apart"""
+    dominant_transition: str | None
+    """the largest transition as 'from->to'; null where there is none"""
+    transition_matrix: TransitionMatrix | None
+    """all transitions, with what stayed the same; null where no classes are told apart"""
+    pond: PondChange | None
+    """for target pond"""
+    vegetation: VegetationChange | None
+    """for target vegetation"""
+    registration_shift_px: tuple[float, float] | None
+    """how far the picture after lay to the right and down, pixels, before it was moved back; null: not compared"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    method: Method
+    """how change was found"""
+    mask: Artifact
+    """0 no change, 1 gained, 2 lost, 3 changed without direction, 255 no data or outside"""
+    overlay: Artifact
+    """before, after and the map of change side by side"""
+
+
+@dataclass(frozen=True)
+class ChangeRequest:
+    """Arguments that every method of :func:`detect_change` uses."""
+
+    gsd_m: float | None = None
+    region: Box | None = None
+    min_area_px: int | None = None
+    min_area_m2: float | None = None
+
+    def least_px(self, gsd_m: float | None, default: int) -> int:
+        """Return the size in pixels of the smallest patch that counts, or ``default`` if the call sets none.
+        ToolError ``missing_metadata``: square metres without a scale; ``invalid_argument``: pixels and square
+        metres."""
+        if self.min_area_px is not None and self.min_area_m2 is not None:
+            why = "min_area_px and min_area_m2 are both given"
+            raise ToolError("invalid_argument", why, argument="min_area_m2", hint="give one of the two")
+        if self.min_area_px is not None:
+            return self.min_area_px
+        if self.min_area_m2 is None:
+            return default
+        if gsd_m is None:
+            why = "min_area_m2 needs the ground sampling distance, which is not known"
+            hint = "give gsd_m (metres per pixel), or min_area_px"
+            raise ToolError("missing_metadata", why, argument="gsd_m", hint=hint)
+        return max(1, round(self.min_area_m2 / gsd_m**2))
+
+
+def refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
+    if method not in possible:
+        raise ToolError(
+            "invalid_argument",
+            f"method {method} does not go with these inputs: {why}",
+            argument="method",
+            hint=f"use {' or '.join(possible)}",
+        )
+
 
 SAME, GAINED, LOST, CHANGED, NO_DATA = 0, 1, 2, 3, 255
 MAP_COLOURS: dict[int, Colour] = {
@@ -47,6 +185,8 @@ _GAP_PX = 6
 
 def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
     """Remove patches of each kind of change smaller than ``least_px`` pixels (8-connected) from the map."""
+    from agrotools.vision.vegetation import small_parts
+
     if least_px <= 1:
         return changes
     cleaned = changes.copy()
@@ -107,6 +247,8 @@ def draw_change(
     """Draw three panels (before, after, and after with the change tinted), with a legend and scale bar below.
     ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of ``region`` (pixels
     of ``changes``) panels are dimmed."""
+    import cv2
+
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width

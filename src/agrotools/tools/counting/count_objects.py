@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
-from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
+from agrotools.tools.counting.result import CountedObjects, Detector, FruitName, Mode, ObjectCount, count_result
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
@@ -20,7 +21,6 @@ from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
-    from agrotools.tools.counting.result import CountedObjects
     from agrotools.tools.pictures import Scale
     from agrotools.vision.rasters import RasterSource
 
@@ -32,39 +32,6 @@ NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
 """Files of the fruit net and of strangeness, relative to ``data``; part of the fingerprint of tools that use it."""
 _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
-Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
-Detector = Mode | Literal["vlm", "learned"]
-
-
-class ObjectCount(ToolResult):
-    count: int
-    """objects found, with a score of at least score_min"""
-    count_interval: tuple[float, float] | None
-    """where the true count lies: for fruit found by the net, in about 90 % of photographs like those it was calibrated
-    on; for trees in heights, the counts by a window three times and half as wide, of unknown coverage; null where not
-    known"""
-    density_per_ha: float | None
-    """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
-    median_size_px: float | None
-    """median diameter (of a circle of the same area), pixels; null without objects"""
-    median_size_m: float | None
-    """the same in metres; null where the size of a pixel is not known"""
-    median_height_m: float | None
-    """median height of the trees, metres; null unless they were counted in a canopy height model"""
-    boxes: tuple[tuple[float, float, float, float], ...] | None
-    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
-    centres: tuple[tuple[float, float], ...] | None
-    """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
-    scores: tuple[float, ...] | None
-    """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
-    mode: Detector
-    """the detector that was used; vlm and learned where a model looked"""
-    gsd_m: float | None
-    """ground sampling distance that was used, metres per pixel"""
-    table: Artifact
-    """all objects, one per line: centre, box, diameter, score, height"""
-    overlay: Artifact
-    """the picture with the objects marked"""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -131,7 +98,6 @@ def count_objects(
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
     from agrotools.tools.counting.methods import DEFAULT_SCORE
-    from agrotools.tools.counting.result import count_result
 
     backend = backend_in_use() or "offline"
     is_auto = mode == "auto"
@@ -179,7 +145,7 @@ def count_objects(
 class _Found(NamedTuple):
     """Objects of a picture of colours: its pixels to show, where they hold data, and the part that was looked at."""
 
-    objects: "CountedObjects"
+    objects: CountedObjects
     display: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     box: Box
@@ -257,7 +223,7 @@ def _find_in_colours(
     elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
         objects = methods.fruit_by_net(pixels, kinds, expected_size_px)
     elif chosen == "fruit":
-        objects = methods.fruit_by_colour(pixels, target, expected_size_px)
+        objects = methods.fruit_by_colour(pixels, colour_direction(target), expected_size_px)
     else:
         objects = methods.round_spots(pixels, expected_size_px)
     scale = choose_scale(gsd_m, known)
@@ -277,7 +243,6 @@ def _count_in_heights(
     notes: tuple[str, ...],
 ) -> ObjectCount:
     from agrotools.tools.counting.crowns import crowns_of_raster
-    from agrotools.tools.counting.result import count_result
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.rasters import open_raster
 
@@ -369,8 +334,6 @@ def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     return (f"{mode} does not know what {target[:60]!r} is: it counts all that its method finds",)
 
 
-FruitName = Literal["apple", "pear", "cherry", "tomato"]
-"""Kinds of fruit that the shipped net was trained on."""
 DETECTORS: dict[Mode, str] = {
     "crown_chm": "tree crowns in a canopy height model",
     "crown_rgb": "tree crowns in a colour picture from above",

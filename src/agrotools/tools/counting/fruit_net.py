@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
 from agrotools.tools.contract import shipped_file
-from agrotools.tools.counting.count_objects import FruitName
-from agrotools.tools.counting.result import CountedObjects, join_objects, objects_in_boxes
+from agrotools.tools.counting.result import CountedObjects, FruitName, join_objects, objects_in_boxes
 from agrotools.vision import Box
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 

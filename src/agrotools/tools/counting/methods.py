@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from agrotools.tools.counting.count_objects import FruitName, colour_direction
 from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, find_fruit, load_fruit_net
-from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
+from agrotools.tools.counting.result import CountedObjects, Floats, FruitName, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.strangeness import FLAG, strangeness
 from agrotools.vision.vegetation import disc, otsu_threshold
@@ -161,11 +160,13 @@ def _rescale_scores(place: float, scores: Floats, least: Floats) -> Floats:
     return np.where(scores < least, below, above)
 
 
-def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> CountedObjects:
-    """Detect fruit that is redder (or more orange) than its surroundings; touching fruits are split at their necks."""
+def fruit_by_colour(
+    pixels: NDArray[np.uint8], direction: tuple[float, float], expected_size_px: float | None
+) -> CountedObjects:
+    """Detect fruit that differs from its surroundings in a direction of (a*, b*); touching fruits are split at their
+    necks."""
     lab = lab_of(pixels)
-    along_a, along_b = colour_direction(target)
-    along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
+    along = np.float32(direction[0]) * lab[..., 1] + np.float32(direction[1]) * lab[..., 2]
     channel = np.asarray(cv2.GaussianBlur(along, (0, 0), 1.5), np.float32)
     around = float(np.median(channel))
     beyond = channel[channel > around + _LEAST_CONTRAST]

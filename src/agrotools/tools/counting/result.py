@@ -3,16 +3,54 @@
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact
-from agrotools.tools.counting.count_objects import Detector, ObjectCount
+from agrotools.tools.contract import ToolResult
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, box_points, circle_points, draw_marks
+
+Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
+Detector = Mode | Literal["vlm", "learned"]
+
+
+class ObjectCount(ToolResult):
+    count: int
+    """objects found, with a score of at least score_min"""
+    count_interval: tuple[float, float] | None
+    """where the true count lies: for fruit found by the net, in about 90 % of photographs like those it was calibrated
+    on; for trees in heights, the counts by a window three times and half as wide, of unknown coverage; null where not
+    known"""
+    density_per_ha: float | None
+    """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
+    median_size_px: float | None
+    """median diameter (of a circle of the same area), pixels; null without objects"""
+    median_size_m: float | None
+    """the same in metres; null where the size of a pixel is not known"""
+    median_height_m: float | None
+    """median height of the trees, metres; null unless they were counted in a canopy height model"""
+    boxes: tuple[tuple[float, float, float, float], ...] | None
+    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
+    centres: tuple[tuple[float, float], ...] | None
+    """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
+    scores: tuple[float, ...] | None
+    """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
+    mode: Detector
+    """the detector that was used; vlm and learned where a model looked"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    table: Artifact
+    """all objects, one per line: centre, box, diameter, score, height"""
+    overlay: Artifact
+    """the picture with the objects marked"""
+
+
+FruitName = Literal["apple", "pear", "cherry", "tomato"]
+"""Kinds of fruit that the shipped net was trained on."""
 
 MOST_LISTED = 300
 """Largest number of objects in a result; the table holds all."""

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.text.agronomy import jeffries_matusita
-from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet, ClassesFrom, Separability
-from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED
+from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED, BandTriplet, ClassesFrom, Separability
 from agrotools.tools.pictures import raster_roles
 from agrotools.vision import Box
 from agrotools.vision.rasters import RasterSource

@@ -23,7 +23,7 @@ from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
 from agrotools.core.files import write_whole
-from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
+from agrotools.tools.crop_weed.result import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
 from agrotools.vision.vegetation import disc
 

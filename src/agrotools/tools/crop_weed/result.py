@@ -3,13 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
-from agrotools.tools.crop_weed.measure_crop_weed_area import AreasM2, CropWeedArea, RowGeometry, Separability
+from agrotools.core import Artifact, ToolError
+from agrotools.core.files import cache_dir, cached_files
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box, Index
 from agrotools.vision.overlay import BROWN, SKY_BLUE, VERMILLION, YELLOW, Colour, Layer, class_picture, draw_overlay
@@ -17,6 +21,136 @@ from agrotools.vision.reading import LabelImage
 
 if TYPE_CHECKING:
     from agrotools.tools.crop_weed.separation import Rows
+
+SeparationChoice = Literal["auto", "row", "model", "none"]
+Method = Literal["row", "model", "none"]
+ClassesFrom = Literal["labels", "row", "model", "index"]
+UNTRAINED = "untrained"
+"""Back-end that ignores trained heads, so that a result depends on the picture alone, on any machine."""
+
+
+class RowGeometry(ResultPart):
+    """Crop rows as they lie in the picture."""
+
+    angle_deg: float
+    """direction of the rows from the x axis, counter-clockwise, degrees in (-90, 90]"""
+    spacing_px: float
+    """distance between neighbouring rows, pixels"""
+    spacing_m: float | None
+    """the same in metres; null where the ground sampling distance is not known"""
+    peak_ratio: float
+    """plant cover on the row lines over plant cover midway between them; 3 or more"""
+    repeat: float
+    """correlation of the plant cover across the rows with itself one spacing further; 0.5 to 1"""
+    accord: float
+    """correlation of the rows in the two halves of the picture; 0.6 to 1"""
+
+
+class BandTriplet(ResultPart):
+    """Separability of the classes by three bands."""
+
+    bands: tuple[str, ...]
+    """the three bands"""
+    expected_accuracy: float | None
+    """mean share of each class that a classifier (the better of a quadratic and a histogram one) gets right with these
+    bands on blocks of the picture that it was not learnt from, 0 to 1; null where it was not tried"""
+    tied: bool
+    """as good as the first for all that can be told: behind it by no more than the standard error of the difference
+    (without a classifier: by no more than 0.01 in min_jm)"""
+    min_jm: float
+    """Jeffries-Matusita distance of the two classes that they tell apart worst, 0 (alike) to 2 (separable)"""
+    worst_pair: str
+    """those two classes"""
+    mean_jm: float
+    """mean distance over every two classes"""
+    jm: dict[str, float]
+    """Jeffries-Matusita distance of every two classes"""
+    oif: float | None
+    """optimum index factor of the bands, which looks at no classes; null where no two bands are correlated"""
+
+
+class Separability(ResultPart):
+    """Every three bands, ranked by how well they tell classes apart."""
+
+    classes: tuple[str, ...]
+    """the classes that were compared"""
+    classes_from: Literal["labels", "row", "model", "index"]
+    """where the classes come from: a label raster, or this call's own segmentation (then the bands that made it look
+    better than they are)"""
+    triplets: tuple[BandTriplet, ...]
+    """best first; at most twenty"""
+    ranked_by: Literal["expected_accuracy", "min_jm"]
+    """what they are ranked by: min_jm only where a class has too few pixels to try a classifier"""
+    ties: int
+    """how many triplets are tied with the first, itself included"""
+
+
+class AreasM2(ResultPart):
+    """The same areas on the ground."""
+
+    total: float
+    """the whole part that was measured, m^2"""
+    veg: float
+    """plants, m^2"""
+    crop: float | None
+    """crop, m^2"""
+    weed: float | None
+    """weeds, m^2"""
+    soil: float
+    """soil, m^2"""
+
+
+class CropWeedArea(ToolResult):
+    total_px: int
+    """pixels that were measured: of the region, without no-data; percentages refer to these"""
+    veg_px: int
+    """plants, pixels"""
+    crop_px: int | None
+    """crop, pixels; null where crop and weeds could not be told apart"""
+    weed_px: int | None
+    """weeds, pixels; null where crop and weeds could not be told apart"""
+    soil_px: int
+    """soil, pixels"""
+    veg_pct: float
+    """plant cover, percent of the area"""
+    crop_pct: float | None
+    """crop, percent of the area"""
+    weed_pct: float | None
+    """weeds, percent of the area"""
+    soil_pct: float
+    """soil, percent of the area"""
+    weed_share_of_veg_pct: float | None
+    """weeds, percent of the plants; null without plants"""
+    weed_to_crop_ratio: float | None
+    """weed area over crop area; null without crop"""
+    area_m2: AreasM2 | None
+    """the areas in square metres; null where the ground sampling distance is not known"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    method: Literal["labels", "row", "model", "none"]
+    """how crop and weeds were told apart"""
+    index: Index | None
+    """the vegetation index that was used; null for a label raster"""
+    row: RowGeometry | None
+    """the crop rows that the picture shows; null where the evidence is weak (flag weak_row_evidence), and for labels"""
+    separability: Separability | None
+    """ranking of band triplets; null without at least three bands of a raster and two classes"""
+    mask: Artifact
+    """class numbers per pixel: 0 soil, 1 crop, 2 weeds, 3 plants not told apart, 4 other, 255 no data or outside"""
+    overlay: Artifact
+    """the picture with the classes drawn in"""
+
+
+HEADS = ("heads", "crop_weed")
+
+
+def heads_folder() -> Path:
+    """Return the folder of the heads in the user's cache."""
+    return cache_dir(*HEADS)
+
+
+head_files = partial(cached_files, *HEADS, suffixes=(".json", ".npz"))
+"""Function that lists every file that the choice and use of a head depends on."""
 
 SOIL, CROP, WEED, PLANTS, OTHER, NO_DATA = 0, 1, 2, 3, 4, 255
 CLASS_COLOURS: dict[int, Colour] = {

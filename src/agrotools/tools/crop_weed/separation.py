@@ -17,7 +17,7 @@ from agrotools.tools.crop_weed.heads import (
     load_head,
     separate_crop,
 )
-from agrotools.tools.crop_weed.measure_crop_weed_area import UNTRAINED, Method, SeparationChoice
+from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment

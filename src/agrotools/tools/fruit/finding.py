@@ -22,7 +22,6 @@ from skimage.segmentation import watershed
 
 from agrotools.tools.counting.count_objects import colour_direction, fruits_of_net
 from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
-from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
     Cone,
     Depth,
@@ -34,6 +33,7 @@ from agrotools.tools.fruit.measuring import (
     measure,
     surface_depth,
 )
+from agrotools.tools.fruit.result import Fruit
 from agrotools.vision import Box
 
 _LEAST, _MOST = 12.0, 32.0

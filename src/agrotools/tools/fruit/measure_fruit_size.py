@@ -2,16 +2,16 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field
 
-from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, ToolResult, tool
+from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
 from agrotools.tools.counting.count_objects import NET_FILES
-from agrotools.tools.result import ResultPart
+from agrotools.tools.fruit.result import Fruit, FruitInputs, FruitSizes, fruit_result
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
@@ -29,45 +29,6 @@ _MOST_BY_COLOUR = 0.5
 _ABOUT_FINDING = ("size_guessed", "weak_detector")
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
-Fruit = Literal["apple", "orange", "peach", "tomato"]
-
-
-class FruitSize(ResultPart):
-    """One fruit."""
-
-    id: int
-    """number in the overlay; with boxes, the place of its box in the list, from 1"""
-    centre_px: tuple[float, float]
-    """x, y of its middle, hidden parts included"""
-    radius_px: float
-    """radius of its outline, hidden parts included"""
-    distance_mm: float
-    """from the camera to its middle, along the optical axis"""
-    diameter_mm: float
-    visibility: float
-    """share of its outline's area that is seen, 0 to 1"""
-    arc_coverage: float
-    """share of its outline that is seen, 0 to 1"""
-    used_in_mean: bool
-    """whether enough of it is seen for mean, median, sd and size classes"""
-
-
-class FruitSizes(ToolResult):
-    fruits: tuple[FruitSize, ...]
-    n: int
-    """fruits found whose distance is known"""
-    n_measured: int
-    """fruits seen well enough to count in mean, median, sd and size classes"""
-    mean_diameter_mm: float | None
-    median_diameter_mm: float | None
-    sd_mm: float | None
-    """standard deviation of the diameters (n - 1); null under two fruits"""
-    size_classes: dict[str, int]
-    """fruits per class of diameter in millimetres, lower end included"""
-    boxes_without_fruit: tuple[int, ...]
-    """places in the list of boxes, from 1, in which no fruit could be measured; empty without boxes"""
-    overlay: Artifact
-    """the picture with each outline and its diameter"""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -126,7 +87,6 @@ def measure_fruit_size(
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
     from agrotools.tools.fruit.measuring import View
-    from agrotools.tools.fruit.result import FruitInputs, fruit_result
     from agrotools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:

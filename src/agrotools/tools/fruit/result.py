@@ -3,16 +3,61 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.fruit.measure_fruit_size import FruitSize, FruitSizes
-from agrotools.tools.fruit.measuring import FruitMeasurement, View, outline_points
+from agrotools.core import Artifact
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, box_points, draw_marks
+
+if TYPE_CHECKING:
+    from agrotools.tools.fruit.measuring import FruitMeasurement, View
+
+Fruit = Literal["apple", "orange", "peach", "tomato"]
+
+
+class FruitSize(ResultPart):
+    """One fruit."""
+
+    id: int
+    """number in the overlay; with boxes, the place of its box in the list, from 1"""
+    centre_px: tuple[float, float]
+    """x, y of its middle, hidden parts included"""
+    radius_px: float
+    """radius of its outline, hidden parts included"""
+    distance_mm: float
+    """from the camera to its middle, along the optical axis"""
+    diameter_mm: float
+    visibility: float
+    """share of its outline's area that is seen, 0 to 1"""
+    arc_coverage: float
+    """share of its outline that is seen, 0 to 1"""
+    used_in_mean: bool
+    """whether enough of it is seen for mean, median, sd and size classes"""
+
+
+class FruitSizes(ToolResult):
+    fruits: tuple[FruitSize, ...]
+    n: int
+    """fruits found whose distance is known"""
+    n_measured: int
+    """fruits seen well enough to count in mean, median, sd and size classes"""
+    mean_diameter_mm: float | None
+    median_diameter_mm: float | None
+    sd_mm: float | None
+    """standard deviation of the diameters (n - 1); null under two fruits"""
+    size_classes: dict[str, int]
+    """fruits per class of diameter in millimetres, lower end included"""
+    boxes_without_fruit: tuple[int, ...]
+    """places in the list of boxes, from 1, in which no fruit could be measured; empty without boxes"""
+    overlay: Artifact
+    """the picture with each outline and its diameter"""
+
 
 SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
@@ -30,8 +75,8 @@ class FruitInputs:
     """Inputs of :func:`fruit_result`; ``fruits`` are pairs of number and measurement."""
 
     pixels: NDArray[np.uint8]
-    view: View
-    fruits: Sequence[tuple[int, FruitMeasurement]]
+    view: "View"
+    fruits: "Sequence[tuple[int, FruitMeasurement]]"
     region: Box | None
     min_visibility: float
     boxes: Sequence[Box] = ()
@@ -93,7 +138,7 @@ def fruit_result(inputs: FruitInputs) -> FruitSizes:
     )
 
 
-def _usual_size(fruits: Sequence[tuple[int, FruitMeasurement]]) -> float:
+def _usual_size(fruits: "Sequence[tuple[int, FruitMeasurement]]") -> float:
     """Return the median diameter, mm, weighted by visible fruit area, so that small fragments have little weight."""
     sizes = np.array([fruit.diameter_mm for _, fruit in fruits])
     weight = np.array([fruit.visibility for _, fruit in fruits]) * sizes**2
@@ -115,8 +160,10 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
 
 
 def _overlay(
-    inputs: FruitInputs, fruits: Sequence[tuple[int, FruitMeasurement]], rows: Sequence[FruitSize], mean: float | None
+    inputs: FruitInputs, fruits: "Sequence[tuple[int, FruitMeasurement]]", rows: Sequence[FruitSize], mean: float | None
 ) -> NDArray[np.uint8]:
+    from agrotools.tools.fruit.measuring import outline_points
+
     left, top, pixels, zoom = _cropped_view(inputs)
     marks = []
     for (_, fruit), row in zip(fruits, rows, strict=True):
@@ -141,6 +188,8 @@ def _overlay(
 
 def _cropped_view(inputs: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
     """Return the part of the picture to show: its left and top edge, its pixels, and their magnification."""
+    import cv2
+
     rows, columns = inputs.pixels.shape[:2]
     if not inputs.boxes:
         return 0, 0, inputs.pixels, 1.0

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from pydantic import Field, JsonValue
 
@@ -51,33 +51,6 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
             raise ToolError("invalid_argument", why, argument=argument, hint=hint)
         case _:
             raise ToolError("tool_failed", f"the sandbox was lost: {message}", hint="try again; see agrotools doctor")
-
-
-async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
-    """Answer :func:`run_in_sandbox` in a process that may start sandboxes; ToolError ``backend_unavailable``."""
-    import asyncio
-
-    try:
-        from agrotools.sandbox.result import SandboxUnavailable
-        from agrotools.sandbox.running import run_code
-    except ImportError as error:
-        raise _unavailable(str(error)) from None
-    try:
-        result = await asyncio.to_thread(run_code, body["code"], call="solution")
-    except SandboxUnavailable as error:
-        raise _unavailable(error.message) from None
-    return {
-        "value": result.value,
-        "pictures": [base64.b64encode(artifact.content).decode() for artifact in result.artifacts],
-        "termination": result.termination,
-        "message": result.message,
-    }
-
-
-def _unavailable(why: str) -> ToolError:
-    return ToolError(
-        "backend_unavailable", f"code cannot be run here: {why}", hint="agrotools doctor says what the sandbox needs"
-    )
 
 
 def require_sympy() -> None:

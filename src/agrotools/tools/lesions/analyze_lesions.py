@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
-from agrotools.tools.result import ResultPart
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.lesions.result import MODEL_FILES, GradeScale, Lab, LeafLesions, LesionInputs, lesion_result
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agrotools.tools.lesions.leaf import Leaf
     from agrotools.tools.lesions.segmentation import LeafView
 
-Lab = tuple[float, float, float]
-GradeScale = Literal["percent", "0-4", "1-9"]
 RULES = "rules"
 """Back-end that never uses the model."""
 IN_FIELD = "field_background"
@@ -30,64 +28,8 @@ _CUT_SHARE = 0.03
 _EVEN = 1.0
 _LEAST_PLANT_SHARE = 0.1
 """Least share of a marked leaf in green, yellow or brown; the rest may be mildew or glare."""
-MODEL_FILES = ("lesion_model.json", "lesion_model.npz")
 _SENSITIVITY, _MIN_LESION_PX = 0.5, 12
 """Settings that the interval of the severity was measured with."""
-
-
-class Lesion(ResultPart):
-    """One connected patch of diseased tissue."""
-
-    box: tuple[int, int, int, int]
-    """bounds [x0, y0, x1, y1], pixels of the original image"""
-    area_px: int
-    """area, pixels"""
-    area_mm2: float | None
-    """area, mm^2; null where the scale is not known"""
-    eccentricity: float
-    """of the ellipse with the same second moments: 0 a circle, towards 1 a line"""
-    mean_lab: tuple[float, float, float]
-    """mean colour, CIE L*a*b* (L 0..100)"""
-    touches_edge: bool
-    """whether it reaches the outline of the leaf, where shadow and folds are easily taken for lesions"""
-
-
-class LeafLesions(ToolResult):
-    leaf_area_px: int
-    """the whole leaf, lesions included, pixels"""
-    lesion_area_px: int
-    """all lesions together, pixels"""
-    severity_pct: float
-    """lesion_area_px over leaf_area_px, percent"""
-    severity_interval_pct: tuple[float, float] | None
-    """90 % interval of severity_pct, by the model's errors on leaves that it had not seen; null by rules, on pictures
-    flagged out_of_distribution and where settings differ from those it was measured with"""
-    leaf_area_mm2: float | None
-    """the whole leaf, mm^2; null where the scale is not known"""
-    lesion_area_mm2: float | None
-    """all lesions, mm^2; null where the scale is not known"""
-    grade: float
-    """severity on grade_scale; the notes say where its bounds come from"""
-    grade_scale: GradeScale
-    """the scale of grade"""
-    n_lesions: int
-    """separate lesions of at least min_lesion_px pixels"""
-    lesions: tuple[Lesion, ...]
-    """the lesions, largest first, at most 50; all are in table"""
-    leaf_box: tuple[int, int, int, int]
-    """bounds of the leaf [x0, y0, x1, y1], pixels of the original image"""
-    healthy_lab: tuple[float, float, float]
-    """colour of healthy tissue, given or found on the leaf, CIE L*a*b*"""
-    method: Literal["model", "rules"]
-    """how lesions were told from healthy tissue"""
-    scale_mm_px: float | None
-    """millimetres per pixel that were used"""
-    mask: Artifact
-    """class numbers per pixel: 0 background, 1 healthy leaf, 2 lesion, 255 outside the region"""
-    overlay: Artifact
-    """the picture with the outlines of leaf and lesions"""
-    table: Artifact | None
-    """all lesions as CSV; null where there are none"""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -142,7 +84,6 @@ def analyze_lesions(
         against the leaf's own healthy colour; scales in
         :mod:`agrotools.tools.lesions.result`.
     """
-    from agrotools.tools.lesions.result import LesionInputs, lesion_result
     from agrotools.tools.lesions.segmentation import leaf_view
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.reading import read_image, refuse_grey

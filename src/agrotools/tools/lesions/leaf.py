@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.lesions.analyze_lesions import Lab
+from agrotools.tools.lesions.result import Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.reading import bounds

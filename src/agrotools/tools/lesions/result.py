@@ -5,18 +5,79 @@ import io
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.lesions.analyze_lesions import GradeScale, LeafLesions, Lesion
-from agrotools.tools.lesions.leaf import Leaf
+from agrotools.core import Artifact
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
-from agrotools.vision.colours import lab_of
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, class_picture, draw_marks
+
+if TYPE_CHECKING:
+    from agrotools.tools.lesions.leaf import Leaf
+
+Lab = tuple[float, float, float]
+GradeScale = Literal["percent", "0-4", "1-9"]
+MODEL_FILES = ("lesion_model.json", "lesion_model.npz")
+
+
+class Lesion(ResultPart):
+    """One connected patch of diseased tissue."""
+
+    box: tuple[int, int, int, int]
+    """bounds [x0, y0, x1, y1], pixels of the original image"""
+    area_px: int
+    """area, pixels"""
+    area_mm2: float | None
+    """area, mm^2; null where the scale is not known"""
+    eccentricity: float
+    """of the ellipse with the same second moments: 0 a circle, towards 1 a line"""
+    mean_lab: tuple[float, float, float]
+    """mean colour, CIE L*a*b* (L 0..100)"""
+    touches_edge: bool
+    """whether it reaches the outline of the leaf, where shadow and folds are easily taken for lesions"""
+
+
+class LeafLesions(ToolResult):
+    leaf_area_px: int
+    """the whole leaf, lesions included, pixels"""
+    lesion_area_px: int
+    """all lesions together, pixels"""
+    severity_pct: float
+    """lesion_area_px over leaf_area_px, percent"""
+    severity_interval_pct: tuple[float, float] | None
+    """90 % interval of severity_pct, by the model's errors on leaves that it had not seen; null by rules, on pictures
+    flagged out_of_distribution and where settings differ from those it was measured with"""
+    leaf_area_mm2: float | None
+    """the whole leaf, mm^2; null where the scale is not known"""
+    lesion_area_mm2: float | None
+    """all lesions, mm^2; null where the scale is not known"""
+    grade: float
+    """severity on grade_scale; the notes say where its bounds come from"""
+    grade_scale: GradeScale
+    """the scale of grade"""
+    n_lesions: int
+    """separate lesions of at least min_lesion_px pixels"""
+    lesions: tuple[Lesion, ...]
+    """the lesions, largest first, at most 50; all are in table"""
+    leaf_box: tuple[int, int, int, int]
+    """bounds of the leaf [x0, y0, x1, y1], pixels of the original image"""
+    healthy_lab: tuple[float, float, float]
+    """colour of healthy tissue, given or found on the leaf, CIE L*a*b*"""
+    method: Literal["model", "rules"]
+    """how lesions were told from healthy tissue"""
+    scale_mm_px: float | None
+    """millimetres per pixel that were used"""
+    mask: Artifact
+    """class numbers per pixel: 0 background, 1 healthy leaf, 2 lesion, 255 outside the region"""
+    overlay: Artifact
+    """the picture with the outlines of leaf and lesions"""
+    table: Artifact | None
+    """all lesions as CSV; null where there are none"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +132,7 @@ class LesionInputs:
 
     shown: NDArray[np.uint8]
     box: Box
-    leaf: Leaf
+    leaf: "Leaf"
     lesion: NDArray[np.bool_]
     healthy: tuple[float, float, float]
     method: Literal["model", "rules"]
@@ -129,6 +190,10 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
 
 def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
     """Return the mask and the table of lesions that are large enough, largest first."""
+    import cv2
+
+    from agrotools.vision.colours import lab_of
+
     leaf, (left, top, _, _) = analysed.leaf, analysed.box
     x0, y0, x1, y1 = leaf.box
     inside = leaf.mask[y0:y1, x0:x1]
@@ -186,6 +251,8 @@ def _eccentricities(
 
 
 def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> NDArray[np.uint8]:
+    import cv2
+
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))

@@ -25,7 +25,7 @@ from pydantic import Field, FiniteFloat
 
 from agrotools.core import FrozenModel
 from agrotools.tools.contract import shipped_file
-from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
+from agrotools.tools.lesions.result import MODEL_FILES, Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import Arrays, checked_arrays, read_description, unusable_weights

@@ -10,6 +10,7 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, ToolResult, tool
+from agrotools.tools.marks import MarkColour, MarkShape
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
@@ -17,9 +18,6 @@ from agrotools.vision.reading import read_image
 
 if TYPE_CHECKING:
     from agrotools.tools.marks.finding import DrawnMark
-
-MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
-MarkShape = Literal["box", "ellipse", "polygon", "arrow"]
 
 
 class MarkedRegion(ResultPart):

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.marks.extract_marked_region import MarkColour
+from agrotools.tools.marks import MarkColour
 from agrotools.tools.marks.lines import DrawnMark, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
 from agrotools.tools.marks.outlines import Ink, Outline, Stroke, fit_outlines, purity, stroke_along
 from agrotools.vision import Box

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.marks.extract_marked_region import MarkColour, MarkShape
+from agrotools.tools.marks import MarkColour, MarkShape
 from agrotools.tools.marks.outlines import SAME_COLOUR, Outline, Stroke, box_outline, ellipse_outline, purity
 from agrotools.vision import Box
 

@@ -12,6 +12,7 @@ the only one.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -20,7 +21,6 @@ from skimage.morphology import skeletonize
 
 from agrotools.core import ToolError
 from agrotools.tools.pictures import choose_scale
-from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BLUE,
@@ -37,6 +37,9 @@ from agrotools.vision.overlay import (
 )
 from agrotools.vision.reading import bounds
 from agrotools.vision.vegetation import disc as disc_of
+
+if TYPE_CHECKING:
+    from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -136,7 +139,7 @@ class PlantScale:
 
 def scale_of(
     scale_cm_px: float | None,
-    marker: ScaleMarker | None,
+    marker: "ScaleMarker | None",
     gsd_m: float | None,
     pixels: NDArray[np.uint8],
     plants: NDArray[np.bool_],

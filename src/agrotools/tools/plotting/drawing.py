@@ -5,7 +5,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 import numpy as np
@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from agrotools.core import PlotSpec
-from agrotools.tools.plotting.plot import PlotData
 from agrotools.tools.plotting.sheet import (
     COLOURS,
     HATCHES,
@@ -36,6 +35,9 @@ from agrotools.tools.plotting.sheet import (
     superscript,
     wrap_text,
 )
+
+if TYPE_CHECKING:
+    from agrotools.tools.plotting.plot import PlotData
 
 _HALO = patheffects.withStroke(linewidth=2.5, foreground="white")
 _LETTERS_ACROSS = 88
@@ -112,7 +114,7 @@ SMALLEST_LABELLED_SLICE = 4.0
 
 
 def draw(
-    spec: PlotSpec, data: PlotData, *, y_limits: Sequence[float] | None, annotate: bool, fmt: Literal["png", "svg"]
+    spec: PlotSpec, data: "PlotData", *, y_limits: Sequence[float] | None, annotate: bool, fmt: Literal["png", "svg"]
 ) -> tuple[bytes, list[str]]:
     """Draw the figure and return the content of the file, and flags.
 

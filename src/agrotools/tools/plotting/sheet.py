@@ -16,10 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from agrotools.core import PlotSpec
-from agrotools.tools.plotting.plot import PlotData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from agrotools.tools.plotting.plot import PlotData
 
 
 CJK_FAMILIES = (
@@ -160,7 +161,7 @@ class Sheet:
     """State shared by the drawing functions."""
 
     spec: PlotSpec
-    data: PlotData
+    data: "PlotData"
     figure: Figure
     axes: "Axes"
     annotate: bool

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cached_files
 from agrotools.knowledge.entries import Entry
+from agrotools.tools.recognition import NAMED_FROM, NetName
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
@@ -25,7 +26,6 @@ from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 if TYPE_CHECKING:
     from agrotools.tools.recognition.net import Judgement
 
-NetName = Literal["weeds", "leaves"]
 CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
 _NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
 _OVERLAY_PX = 512
@@ -35,8 +35,6 @@ pest_pack_files = partial(cached_files, "packs", PESTS, suffixes=(".json", ".npz
 """Function that returns the files of the pack that names pests where no back-end is chosen."""
 BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
-NAMED_FROM = 0.5
-"""Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
 NOT_CALIBRATED = "not_calibrated"
 """Flag of candidates whose scores are withheld."""
 LEAST_SUBJECTS = 40
@@ -44,13 +42,6 @@ LEAST_SUBJECTS = 40
 _EVEN = 1.0
 _LEAST_DETAIL_PX = 64
 _DISPUTED = 0.5
-
-
-def shipped_files(name: NetName) -> tuple[Path, Path]:
-    """Return the paths of the description and the weights of a shipped net."""
-    from agrotools.vision.nets import nets_folder
-
-    return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:

@@ -11,6 +11,7 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Entry, Kind, kb_files
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.recognition import shipped_files
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
     BY_NET,
@@ -30,7 +31,6 @@ from agrotools.tools.recognition.candidates import (
     pest_pack_files,
     read_image_part,
     recogniser_for,
-    shipped_files,
     without_scores,
 )
 from agrotools.tools.result import ResultPart

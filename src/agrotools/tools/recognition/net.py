@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import Field, FiniteFloat
 
-from agrotools.tools.recognition.candidates import NAMED_FROM, NetName, shipped_files
+from agrotools.tools.recognition import NAMED_FROM, NetName, shipped_files
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_description, read_whole_net, unusable_weights
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError, UsageError
 from agrotools.core.base import import_of_extra
 from agrotools.core.files import sha256_of_file
-from agrotools.tools.recognition.candidates import shipped_files
+from agrotools.tools.recognition import shipped_files
 from agrotools.tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools.tools.recognition.net import (
     SHIPPED,

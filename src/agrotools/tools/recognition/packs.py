@@ -24,7 +24,7 @@ from pydantic import Field, FiniteFloat
 
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
-from agrotools.tools.recognition.candidates import NetName
+from agrotools.tools.recognition import NetName
 from agrotools.tools.recognition.net import (
     SHIPPED,
     FeatureDistribution,

@@ -18,7 +18,7 @@ from skimage.measure import regionprops
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.pictures import known_roles
-from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
+from agrotools.tools.regions.result import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
 from agrotools.vision import Box, Index, Role, overlay
 from agrotools.vision.colours import dominant_colours
 from agrotools.vision.formats import MAX_PIXELS, clipped_region, file_format

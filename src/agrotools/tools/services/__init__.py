@@ -141,11 +141,37 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
 
         return await search(request.service, request.body["query"], request.body["k"])
     if request.service == SANDBOX:
-        from agrotools.tools.general.code import answer_sandbox
-
         return await answer_sandbox(request.body)
     if request.service.startswith(IMAGES):
         from agrotools.tools.services.web import draw
 
         return await draw(request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures)
     raise UsageError(f"{request.service!r} is not a network service")
+
+
+async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
+    """Answer a request to run code, in a process that may start sandboxes; ToolError ``backend_unavailable``."""
+    import asyncio
+    import base64
+
+    try:
+        from agrotools.sandbox.result import SandboxUnavailable
+        from agrotools.sandbox.running import run_code
+    except ImportError as error:
+        raise _unavailable(str(error)) from None
+    try:
+        result = await asyncio.to_thread(run_code, body["code"], call="solution")
+    except SandboxUnavailable as error:
+        raise _unavailable(error.message) from None
+    return {
+        "value": result.value,
+        "pictures": [base64.b64encode(artifact.content).decode() for artifact in result.artifacts],
+        "termination": result.termination,
+        "message": result.message,
+    }
+
+
+def _unavailable(why: str) -> ToolError:
+    return ToolError(
+        "backend_unavailable", f"code cannot be run here: {why}", hint="agrotools doctor says what the sandbox needs"
+    )

@@ -24,9 +24,9 @@ from agrotools.models.base import WireSettings
 from agrotools.models.endpoint import checked_url, key_from
 from agrotools.models.refusals import error_message, one_line, retry_after
 from agrotools.models.transport import backoff_s
-from agrotools.tools.services import SERPER
 
 SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"
+_SERPER = "serper"
 SERPER_URL = "https://google.serper.dev/search"
 IMAGES_URL, IMAGES_KEY_NAME = "AGROTOOLS_IMAGES_URL", "AGROTOOLS_IMAGES_KEY_ENV"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -136,7 +136,7 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
 def search_endpoint(backend: str) -> Endpoint:
     """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if a needed one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
-    if backend == SERPER:
+    if backend == _SERPER:
         key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
         return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
     if not url:
@@ -151,13 +151,13 @@ async def search(backend: str, query: str, k: int, patience: WireSettings = _FOR
     """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
     If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it."""
     endpoint = search_endpoint(backend)
-    if backend == SERPER:
+    if backend == _SERPER:
         headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
         reply = await exchange(endpoint, "POST", patience=patience, headers=headers, json=body)
     else:
         reply = await exchange(endpoint, "GET", patience=patience, params={"q": query, "format": "json"})
     try:
-        page = (read_serper if backend == SERPER else read_searxng)(reply, k)
+        page = (read_serper if backend == _SERPER else read_searxng)(reply, k)
     except (ValueError, TypeError, AttributeError, LookupError):
         raise unknown_form(endpoint) from None
     if folder := os.environ.get(SEARCH_RECORD, "").strip():

@@ -18,8 +18,7 @@ from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_co
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
-from agrotools.tools.lesions.analyze_lesions import GradeScale
-from agrotools.tools.lesions.result import grade_of
+from agrotools.tools.lesions.result import GradeScale, grade_of
 from agrotools.tools.result import round_significant
 
 PICTURES = 4

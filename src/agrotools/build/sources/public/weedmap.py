@@ -22,7 +22,8 @@ from agrotools.build.sources.land import describe_separation
 from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_subject, photo_thing
 from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
-from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
+from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
+from agrotools.build.templates.template import field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
