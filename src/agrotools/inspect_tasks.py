@@ -91,6 +91,7 @@ class _Session:
         self.folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
         self.workspace = Workspace(self.view.files, self.folder)
         self.executor, self.outcomes = executor, list[tuple[ToolCall, ToolOutcome]]()
+        self.agent: LLMAgent | None = None
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         """Execute a call and return the observation as a model sees it."""
@@ -181,9 +182,8 @@ def prepare_sample(benchmark: Benchmark) -> Solver:
         executor = await _SESSIONS.executor(benchmark)
         session = await asyncio.to_thread(_Session, benchmark, str(state.sample_id), executor)
         _SESSIONS.open[state.uuid] = session
-        messages, specs = await LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling").request_for(
-            session.view, ()
-        )
+        session.agent = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
+        messages, specs = await session.agent.request_for(session.view, ())
         state.messages = [_chat_message(each) for each in messages]
         state.tools = [agricultural_tool(spec, session) for spec in specs]
         return state
@@ -208,8 +208,8 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
             said = error.message if error else "the tool did not run"
             return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
 
-        policy = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
-        trajectory = await run_end_to_end(policy, session.view, call_tool, max_steps)
+        assert session.agent is not None
+        trajectory = await run_end_to_end(session.agent, session.view, call_tool, max_steps)
         state.store.set(_TRAJECTORY, trajectory.model_dump(mode="json"))
         return state
 

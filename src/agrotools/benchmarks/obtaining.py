@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, repository_urls
+from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, repository_urls
 from agrotools.benchmarks.loading import RECORDS, data_folder
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
 from agrotools.core.base import Progress, count_text, no_progress
@@ -62,6 +62,14 @@ class Obtained(NamedTuple):
     failures: Sequence[Failure]
     notes: Sequence[str] = ()
     lacking: str = ""
+
+
+def lacking_lines(obtained: Obtained, again: str) -> list[str]:
+    """Return what is missing of a download, and how to go on with the command ``again``; empty if it is complete."""
+    if obtained.failures:
+        missing = count_text(len(obtained.failures), "file")
+        return [*failure_lines(obtained.failures), f"incomplete: {missing} missing; try again: {again}"]
+    return [f"incomplete: {obtained.lacking}; then run again: {again}"] if obtained.lacking else []
 
 
 class DownloadRecord(FrozenModel):

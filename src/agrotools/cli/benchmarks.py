@@ -62,9 +62,8 @@ def get(
     Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
     not be trained; 3: no server could be reached.
     """
-    from agrotools.benchmarks.downloads import failure_lines
     from agrotools.benchmarks.loading import data_folder
-    from agrotools.benchmarks.obtaining import LICENCES_FILE, PEST_PICTURES, Request, obtain
+    from agrotools.benchmarks.obtaining import LICENCES_FILE, PEST_PICTURES, Request, lacking_lines, obtain
 
     root = (out or data_folder()).expanduser().resolve()
     request = Request(root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True))
@@ -79,43 +78,13 @@ def get(
         size = sum(path.stat().st_size for path in obtained.files)
         typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
         typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
-        again = command_line("benchmarks", "get", name, *(["--out", out] if out else []))
         ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
         if name == PEST_PICTURES.name:
             ending = f"next: {command_line('tools', 'packs', 'train', name, *(['--data', out / name] if out else []))}"
-        if obtained.failures:
-            n_missing = count_text(len(obtained.failures), "file")
-            ending = f"incomplete: {n_missing} missing; try again: {again}"
-        elif obtained.lacking:
-            ending = f"incomplete: {obtained.lacking}; then run again: {again}"
-        for line in (*obtained.notes, *failure_lines(obtained.failures), ending):
+        lacking = lacking_lines(obtained, command_line("benchmarks", "get", name, *(["--out", out] if out else [])))
+        for line in (*obtained.notes, *(lacking or [ending])):
             typer.echo(line)
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
-
-
-def offer_download(name: str, *, at_once: bool) -> None:
-    """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
-    import sys
-
-    from agrotools.core import BENCHMARKS
-    from agrotools.plugin import benchmark_id
-
-    if (known := benchmark_id(name)) not in BENCHMARKS or not (plugin := BENCHMARKS.get(known)).files.download:
-        return
-    from agrotools.benchmarks.obtaining import listed
-
-    found = listed(plugin)
-    if found.state not in ("not downloaded", "incomplete"):
-        return
-    size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
-    what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
-    if not at_once and not (sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)):
-        return
-    try:
-        get(found.name, None, "", heads=True, as_json=False)
-    except typer.Exit as ended:
-        if ended.exit_code:
-            raise
 
 
 @app.command("check")

@@ -20,7 +20,7 @@ _WITH = {
     "--source": ("--queries", "--allow-missing"),
     "--all-sources": ("--queries", "--allow-missing"),
 }
-"""What a benchmark is built from, and the options that go with it."""
+"""Options that name the source of a benchmark, each with the options that go with it."""
 
 
 def build(
@@ -132,7 +132,7 @@ def _check_options(given: list[str]) -> None:
 
 
 def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["en", "zh"]) -> "BenchmarkHeader":
-    """Ask the questions of ``embedded`` about new scenes, in the same shares, and run the reference calls."""
+    """Build a benchmark of the questions of ``embedded`` about new scenes, in the same shares."""
     from dataclasses import replace
 
     from agrotools.benchmarks.loading import Loading, load_as

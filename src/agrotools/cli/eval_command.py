@@ -32,8 +32,7 @@ def evaluate(
     import sys
     from contextlib import nullcontext
 
-    from agrotools.cli.benchmarks import offer_download
-    from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
+    from agrotools.cli.planning import ask_before_spending, offer_download, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, command_line, count_text
+from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, FAULTS, command_line, count_text, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import RunState
@@ -89,6 +89,32 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
             )
 
     return ask
+
+
+def offer_download(name: str, *, at_once: bool) -> None:
+    """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
+    from agrotools.core import BENCHMARKS
+    from agrotools.plugin import benchmark_id
+
+    if (known := benchmark_id(name)) not in BENCHMARKS or not (plugin := BENCHMARKS.get(known)).files.download:
+        return
+    from agrotools.benchmarks.loading import data_folder
+    from agrotools.benchmarks.obtaining import Request, lacking_lines, listed, obtain
+
+    found = listed(plugin)
+    if found.state not in ("not downloaded", "incomplete"):
+        return
+    size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
+    what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
+    if not at_once and not (sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)):
+        return
+    request = Request(data_folder(), progress=terminal_progress(), say=lambda line: typer.echo(line, err=True))
+    obtained = obtain(known, request)
+    lacking = lacking_lines(obtained, command_line("benchmarks", "get", known))
+    for line in (*obtained.notes, *lacking):
+        typer.echo(line, err=True)
+    if lacking:
+        raise typer.Exit(FAULTS)
 
 
 # --- next commands ----------------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ class PublishedFiles(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """What the paper of a benchmark says of it."""
+    """Facts of a benchmark's own paper: figures, counts, categories of tools, classes of errors."""
 
     figures: PublishedFiles | None = None
     """Figures shown next to runs."""

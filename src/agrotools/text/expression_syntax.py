@@ -49,7 +49,7 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Starred: ("* before an argument is not available", "pass the list itself: max(values)"),
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _COMPREHENSION),
 }
-"""What models write most often of Python that is not available, and what to write instead."""
+"""Syntax of Python that models write often and that is not available: why not, and what to write instead."""
 
 
 def plain_expression(text: str) -> str:

@@ -1,17 +1,17 @@
 """Comparison of a table's numbers with what the tool measures on the photos, to find mistakes in the table."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 from agrotools.build.own_photos.plan import Column, measures
 from agrotools.build.own_photos.questions import Pictured, tolerance_of
-from agrotools.core import Sample
+from agrotools.core import Sample, UnresolvedRef
+from agrotools.core.record import Results, resolve_ref
 
 _FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
 _LIKE = 0.2
-_LEAST_PHOTOS, _LEAST_ROWS = 6, 3
-_MOST_LISTED = 5
+_LEAST_PHOTOS, _LEAST_ROWS, _MOST_LISTED = 6, 3, 5
 
 
 class _Pair(NamedTuple):
@@ -41,7 +41,7 @@ def compare_with_tool(
             if step.tool == measure.tool and step.observation and step.observation.result
             for file in sample.files
             if file.name in step.arguments.values()
-            and (value := _value_at(measure.answer, step.observation.result)) is not None
+            and (value := _value_at(measure.answer, [step.observation.result])) is not None
         }
         pairs = [
             _Pair(names[digest], float(each.value), measured[digest])
@@ -52,13 +52,11 @@ def compare_with_tool(
             yield _line(f"{column.column}: {measure.tool}", pairs, *tolerance_of(column, measure))
 
 
-def _value_at(path: str, result: Any) -> float | None:
-    for part in re.findall(r"\w+", path):
-        try:
-            result = result[int(part) if isinstance(result, list) else part]
-        except (KeyError, IndexError, ValueError):
-            return None
-    return result if isinstance(result, int | float) else None
+def _value_at(path: str, result: Results) -> float | None:
+    with suppress(UnresolvedRef):
+        value = resolve_ref(f"steps[0].observation.{path}", result)
+        return value if isinstance(value, int | float) else None
+    return None
 
 
 def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -> str:
