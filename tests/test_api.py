@@ -108,6 +108,18 @@ async def test_it_works_where_an_event_loop_runs(farm: Path):
     assert "fas" in run._repr_html_()
 
 
+def test_the_worst_samples_come_first(farm: Path):
+    run, same = (at.evaluate(farm, model="baseline:random", mode="no-tool", out=name) for name in ("a", "b"))
+    worst = run.worst(3, "css")
+    every = {row["sample"]: row["css"] for row in run.rows()}
+    assert [every[sample.id] for sample in worst] == sorted(every.values())[:3]
+    assert len(repr(worst)) < 300
+    assert len(repr(run.samples()[:3])) < 300
+    assert [each.value for each in run.compare(same)] == [each.value for each in at.compare(run, same)]
+    with pytest.raises(KeyError, match="did you mean"):
+        run.worst(metric="cs")
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_run_is_a_data_frame_of_one_row_per_record(farm: Path, library: str):
     pytest.importorskip(library)

@@ -10,9 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property, partial
+from heapq import nsmallest
 from html import escape
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from agrotools.agents.modes import Policy, check_object, object_name
@@ -147,7 +149,13 @@ class Sample:
                     yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
 
     def __repr__(self) -> str:
-        return f"Sample({self.id!r}, {', '.join(record.mode for record in self.records)})"
+        scored = {record.mode: fmean(fas) for record in self.records if (fas := self._fas(record))}
+        modes = dict.fromkeys(record.mode for record in self.records)
+        texts = (f"{mode} fas {100 * scored[mode]:.4g}" if mode in scored else mode for mode in modes)
+        return f"Sample({self.id!r}, {', '.join(texts)})"
+
+    def _fas(self, record: Record) -> list[float]:
+        return [score.value for score in self.run.score_record(record) if score.metric == "fas"]
 
 
 class Run:
@@ -212,6 +220,23 @@ class Run:
         if not records:
             raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})))
         return Sample(self, records)
+
+    def worst(self, count: int = 5, metric: str = "fas") -> list[Sample]:
+        """Return the samples with the lowest scores, worst first, by their mean in the mode of :attr:`scores`.
+
+        Raises:
+            KeyError: the run has no such metric.
+        """
+        mode = self.scores[metric].mode
+        values: dict[str, list[float]] = {}
+        for row in self.rows():
+            if row["mode"] == mode and metric in row:
+                values.setdefault(row["sample"], []).append(row[metric])
+        return [self[name] for name in nsmallest(count, values, key=lambda name: fmean(values[name]))]
+
+    def compare(self, other: "str | Path | Run") -> Comparison:
+        """Return the differences of this run minus ``other``, see :func:`compare`."""
+        return compare(self, other)
 
     def __len__(self) -> int:
         return len(self._index)

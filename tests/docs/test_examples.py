@@ -39,6 +39,12 @@ def test_every_example_is_tested():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["mcp_agent.py", "http_agent.py"])
+def test_an_agent_is_printed_whole_on_its_page(name: str):
+    page = (EXAMPLES.parent / "docs" / "agents.md").read_text(encoding="utf-8")
+    assert f"```py\n{(EXAMPLES / name).read_text(encoding='utf-8')}```" in page
+
+
 def test_tools_are_used_from_python(tmp_path: Path):
     shown = run(tmp_path, sys.executable, str(EXAMPLES / "use_tools.py"))
     assert "vegetation: 3" in shown

@@ -100,7 +100,8 @@ class PanelCommand(TyperCommand):
                 continue
             panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
             if row := parameter.get_help_record(ctx):
-                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(row)
+                names = re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", row[0])
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append((names, row[1]))
         for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])

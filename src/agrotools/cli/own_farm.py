@@ -118,7 +118,7 @@ def _step_before_build(plan: "Plan", *, needs: bool) -> str:
     return f"{first}. Check the plan and run the same command again to build the benchmark"
 
 
-_NO_CROP = "no crop: set crop in the plan if all photos show one"
+_NO_CROP = "which crop is it? Without it, the tool's names (rust, leaf miner) cannot be compared with yours: set crop"
 
 
 def _lacks_crop(column: "Column") -> bool:

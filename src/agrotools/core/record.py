@@ -9,6 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field, JsonValue, PlainSerializer
@@ -339,6 +340,11 @@ class Sample(FrozenModel):
     canary: str = ""
     """GUID of the benchmark, on every line, to detect leaks into training data; not visible to policies."""
 
+    def __repr__(self) -> str:
+        return f"Sample({self.id!r}, {shorten(self.query, 60)!r})"
+
+    __str__ = __repr__
+
     @property
     def published_paths(self) -> dict[str, str] | None:
         """Path of each file, by name, in the published benchmark; None if its samples do not refer to paths."""
@@ -417,6 +423,12 @@ class Record(FrozenModel):
     agent_replies: Annotated[tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)] = None
     """Replies of models that an external agent used, as it reported them; empty if it reported none. None for models
     and baselines, whose replies belong to steps."""
+
+    def __repr__(self) -> str:
+        end = self.invalid or (self.trajectory and self.trajectory.termination) or f"{len(self.actions or ())} actions"
+        return f"Record({self.sample.id!r}, {self.mode}, epoch {self.epoch}, {end})"
+
+    __str__ = __repr__
 
     @property
     def key(self) -> tuple[str, str, int]:
