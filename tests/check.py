@@ -7,6 +7,7 @@ python tests/check.py [--coverage] [--update-snapshots] [pytest arguments]
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,9 @@ def main() -> int:
     print(f"== tests: {' '.join(command[1:])}", flush=True)
     started = time.monotonic()
     tests = subprocess.run(command, cwd=ROOT, check=False).returncode
-    print(f"== tests: {time.monotonic() - started:.0f} s", flush=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, processor = time.monotonic() - started, used.ru_utime + used.ru_stime
+    print(f"== tests: {seconds:.0f} s, {processor:.0f} s of processor time", flush=True)
     for step in (["combine", "-q"], ["report", "--sort=cover", "--skip-covered"]) if coverage else ():
         subprocess.run([*PYTHON, "coverage", *step], cwd=ROOT, check=True)
     failed = [check.name for check in beside if not check.finish()] + ["tests"] * (tests != 0)
