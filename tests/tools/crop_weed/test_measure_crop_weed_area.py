@@ -69,7 +69,6 @@ def test_scattered_plants_and_regions_of_a_photograph(tmp_path: Path) -> None:
     assert (result.index, result.method) == ("lab_a", "none")
     assert (result.crop_px, result.weed_px, result.crop_pct, result.weed_share_of_veg_pct) == (None,) * 4
     assert {"crop_weed_not_separated", "no_scale"} <= set(result.flags)
-    assert any("packs train crop-weed" in note for note in result.notes)
     assert result.area_m2 is None
     mask = mask_of(image, result)
     assert np.unique(mask).tolist() == [0, 3]
@@ -115,7 +114,6 @@ def test_rows_part_crop_from_weeds_with_evidence_and_a_mask(tmp_path: Path) -> N
     scattered = measured(photo(tmp_path, field(PLANTS), "scattered.png"))
     assert scattered.row is None
     assert "weak_row_evidence" in scattered.flags
-    assert any("no evidence of crop rows" in note for note in scattered.notes)
     first = measured(image)
     again = measured(
         image, label_raster=tmp_path / "made" / first.mask.name, label_map={"crop": [1], "weed": [2], "soil": [0]}
@@ -234,9 +232,7 @@ def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None
     assert 0.5 <= accuracies[0] <= 1
     assert ranking.triplets[0].tied
     assert ranking.ties == sum(one.tied for one in ranking.triplets)
-    assert any("classifier gets right" in note for note in result.notes)
     assert "separability_from_own_classes" in result.flags
-    assert any("own segmentation" in note for note in result.notes)
     two = write_raster(
         tmp_path / "two.tif", np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]), ("R", "NIR")
     )
@@ -274,7 +270,6 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
     assert large.veg_px + large.soil_px == large.total_px
     assert large.crop_px is None
     assert "crop_weed_not_separated" in large.flags
-    assert any("one pixel for 4 x 4" in note for note in large.notes)
     assert mask_of(path, large).shape == (60, 80)
     assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
     assert measured(path, separation="none", region=[0, 0, 80, 100]).total_px == 8000
@@ -311,7 +306,6 @@ def test_a_label_raster_beside_its_image(tmp_path: Path) -> None:
     result = measured(image, label_raster=labels, label_map={"weed": [2]})
     assert result.weed_px == PLANTS.sum()
     assert result.crop_px == 0
-    assert any("counted as soil" in note for note in result.notes)
     assert fault(image, label_raster=labels).kind == "missing_metadata"
     assert fault(image, label_raster=labels, label_map={"maize": [1]}).kind == "invalid_argument"
     assert fault(image, label_raster=labels, label_map={"crop": [2], "weed": [2]}).kind == "invalid_argument"

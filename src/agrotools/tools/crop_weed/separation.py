@@ -276,17 +276,13 @@ def separate_crop_in_picture(
     rows = likeliest if likeliest is not None and likeliest.is_evident else None
     if rows is None:
         flags.append(WEAK_ROWS)
-        notes.append(_missing_row_evidence(likeliest))
+        notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
     if choice in ("auto", "model"):
         crop = _by_head(picture, plants, path, choice == "model", notes, flags)
         if crop is not None:
             return Separation(crop, "model", rows, tuple(notes), tuple(flags))
     if choice in ("auto", "row") and rows is not None:
-        denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
-        note = (
-            f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
-            f" {denser} times as dense as between; weeds inside the rows count as crop"
-        )
+        note = f"crop is what stands within {rows.half_width_px:.3g} px of a row line, weeds there included"
         return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
     notes.append(
         "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
@@ -294,21 +290,6 @@ def separate_crop_in_picture(
         " agrotools tools packs train crop-weed --data DIR"
     )
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
-
-
-def _missing_row_evidence(likeliest: Rows | None) -> str:
-    if likeliest is None:
-        return "no evidence of crop rows: plants do not stand in three or more equally spaced lines"
-    lacking = [
-        f"{what} {value:.2g} (needs {least:g})"
-        for what, value, least in (
-            ("density on lines over between", likeliest.peak_ratio, LEAST_PEAK_RATIO),
-            ("repeat after one spacing", likeliest.repeat, LEAST_REPEAT),
-            ("correlation of the two halves of the picture", likeliest.accord, LEAST_ACCORD),
-        )
-        if value < least
-    ]
-    return f"no evidence of crop rows: {', '.join(lacking)}"
 
 
 def _by_head(
