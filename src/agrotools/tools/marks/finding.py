@@ -7,7 +7,6 @@ colour and width along the whole outline, with another colour on both sides.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import get_args
 
 import cv2
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.marks import MarkColour
-from agrotools.tools.marks.lines import DrawnMark, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
+from agrotools.tools.marks.lines import DrawnMark, arrows_in, ink_bounds
 from agrotools.tools.marks.outlines import Ink, Outline, Stroke, fit_outlines, purity, stroke_along
 from agrotools.vision import Box
 
@@ -34,8 +33,6 @@ INKS: dict[MarkColour, Ink] = {
     for colour, pure in PURE_COLOURS.items()
 }
 """Limits of each ink. White is also the colour of skies and highlights, so drawn white must be purer and more even."""
-STRICTNESS = 1.0
-"""Default strictness. Of 0.7, 1 and 1.4 it found most marks on half of our test photographs without a false one."""
 WIDEST_STROKE_PX = 15
 LEAST_SIDE_PX = 10
 """Least side of a mark, pixels; pixels of a photograph form rings of smaller size by chance."""
@@ -50,22 +47,17 @@ _BLEED_PX = 1
 """Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
 
-def find_marks(
-    pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
-) -> list[DrawnMark]:
+def find_marks(pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS) -> list[DrawnMark]:
     """Find all marks of the given colours in a picture, sRGB, in reading order (top to bottom in bands, left to
-    right). ``strictness`` above 1: the colour of a stroke must be more even and stand out along more of its length."""
+    right)."""
     drawn_marks: list[DrawnMark] = []
     for colour in colours:
         signal = colour_signal(pixels, colour)
         solid, thin = _masks(signal, colour)
-        around = partial(_marks_around, pixels=pixels, colour=colour, strictness=strictness)
         for mask in (*solid, *thin):
             for hole in _holes(mask):
-                drawn_marks += around(fit_outlines(hole))
+                drawn_marks += _marks_around(fit_outlines(hole), pixels, colour)
         for mask in thin:
-            for outline in (*boxes_of_lines(mask), *arc_ellipses(mask)):
-                drawn_marks += around([outline])
             drawn_marks += arrows_in(mask, pixels, colour, PURE_COLOURS[colour])
     return in_reading_order(_drop_duplicates(drawn_marks))
 
@@ -175,27 +167,22 @@ def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
     return [points for _, points in holes[:_MOST_HOLES]]
 
 
-def _marks_around(
-    outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour, strictness: float
-) -> list[DrawnMark]:
-    ink = INKS[colour]
-    middling, uneven = ink.most_uneven
-    ink = replace(ink, most_uneven=(middling / strictness, uneven / strictness))
+def _marks_around(outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour) -> list[DrawnMark]:
     for outline in outlines:
-        stroke = stroke_along(outline, pixels, ink)
-        if stroke is not None and _is_hand_drawn(stroke, colour, strictness):
+        stroke = stroke_along(outline, pixels, INKS[colour])
+        if stroke is not None and _is_hand_drawn(stroke, colour):
             return [_mark(outline, stroke, colour, pixels)]
     return []
 
 
-def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
+def _is_hand_drawn(stroke: Stroke, colour: MarkColour) -> bool:
     """Return True if a stroke is drawn. Natural edges vary in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
     if stroke.edge_scatter_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
         return False
-    middling, uneven = (strictness * part for part in stroke.unevenness)
-    one_sided = strictness * (1 - stroke.two_sided)
+    middling, uneven = stroke.unevenness
+    one_sided = 1 - stroke.two_sided
     is_short = stroke.length_px < 160
     if colour == "white":
         thickest = 7.5 if is_short else 9
