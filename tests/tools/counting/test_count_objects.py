@@ -205,7 +205,6 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert "count_not_calibrated" in stricter.flags
     cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
     assert "ranking_only" in cherries.flags
-    assert any("off by 25 % in sum" in note for note in cherries.notes)
     # One pear among apples is doubtful; no cherry among them is not.
     pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
     assert (pears.count, pears.count_interval) == (1, None)

@@ -22,6 +22,7 @@ from agrotools.tools.change.result import (
     class_cells,
     class_changes,
 )
+from agrotools.tools.pictures import class_names_of
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.alignment import check_sizes
@@ -70,7 +71,13 @@ def class_table(
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
         hint = f"label rasters have up to {_MOST_CLASSES} classes; {_FOR_PICTURES}"
         raise ToolError("invalid_argument", why, argument="before", hint=hint)
-    class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
+    of_files = [class_names_of(None, known) for known in classes]
+    if label_map is None and (
+        twice := [n for n in of_files[0].keys() & of_files[1] if of_files[0][n] != of_files[1][n]]
+    ):
+        why = f"class {twice[0]} has another name in {names[0]} than in {names[1]}"
+        raise ToolError("invalid_argument", why, argument="label_map", hint="say with label_map what the numbers mean")
+    class_names = class_names_of(label_map, None) if label_map is not None else of_files[0] | of_files[1]
     if not class_names:
         # The two dates may use different numbers for the marked area, such as 1 and 255.
         if all(np.count_nonzero(values) <= 1 and (values >= 0).all() for values in present):
@@ -88,29 +95,6 @@ def class_table(
     places = np.array([counted_names.index(title) if title in counted_names else -1 for title in titles], np.int64)
     is_marked = len(counted_names) <= 2 and 0 in numbers and all(np.count_nonzero(values) <= 1 for values in present)
     return ClassTable(numbers, places, tuple(counted_names), is_marked, notes, flags)
-
-
-def _from_map(label_map: Mapping[str, Sequence[int]]) -> dict[int, str]:
-    class_names: dict[int, str] = {}
-    for name, members in label_map.items():
-        title = name.strip()
-        if not title:
-            raise ToolError("invalid_argument", "label_map has a class without a name", argument="label_map")
-        for number in members:
-            if class_names.setdefault(number, title) != title:
-                raise ToolError("invalid_argument", f"label_map: {number} has two names", argument="label_map")
-    return class_names
-
-
-def _from_files(classes: tuple[Mapping[str, str] | None, ...], files: tuple[str, str]) -> dict[int, str]:
-    class_names: dict[int, str] = {}
-    for known in classes:
-        for number, title in (known or {}).items():
-            if number.strip().lstrip("-").isdigit() and class_names.setdefault(int(number), title) != title:
-                why = f"class {number} has another name in {files[0]} than in {files[1]}"
-                hint = "say with label_map what the numbers mean in both"
-                raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
-    return class_names
 
 
 _PALETTE = np.array(
