@@ -400,7 +400,6 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     before, after = ponds.water_before, ponds.water_after
     changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after), 1)
     inside = slices_of(pictures.box)
-    area_before, area_after = int(before[inside].sum()), int(after[inside].sum())
     # The search for a dry basin at the place of the water requires two registered pictures.
     weak = (_UNUSABLE | {"registration_uncertain"}) & set(pictures.flags)
     event = None if weak else ponds.event
@@ -411,12 +410,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
         changed=None if event is None else event != "none",
         words={GAINED: "water gained", LOST: "water lost"},
         counts=two_classes(("no water", "water"), before[inside], changes[inside]),
-        pond=PondChange(
-            event=event,
-            area_before_px=area_before,
-            area_after_px=area_after,
-            delta_pct=100 * (area_after - area_before) / area_before if area_before else None,
-        ),
+        pond=PondChange.of(event, int(before[inside].sum()), int(after[inside].sum())),
         notes=(*ponds.notes, "change is counted of ponds that are water on one date only, not along shifting shores"),
         flags=ponds.flags,
     )

@@ -328,7 +328,6 @@ def read_pictures(
             )
         if not shift.is_clear:
             flags.append("registration_uncertain")
-            notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif (round(shift.dx), round(shift.dy)) != (0, 0):
             second, shifted_valid = shift_back(second, valid, shift)
             valid = shifted_valid & valid
@@ -336,15 +335,13 @@ def read_pictures(
             infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
     sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
-    for picture, name in ((first, names[0]), (second, names[1])):
+    for picture in (first, second):
         sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
         mean, spread = cv2.meanStdDev(sample, mask=sampled_valid)
         if sampled_valid.any() and float(mean.mean()) < _DARK:
             flags.append("too_dark")
-            notes.append(f"{name} is almost black")
         if sampled_valid.any() and float(spread.max()) < _FLAT:
             flags.append("featureless_image")
-            notes.append(f"{name} is one colour everywhere")
     return Pictures(
         first, second, valid, box, scale.gsd_m, shift_px, infrared, tuple(notes), tuple(dict.fromkeys(flags))
     )

@@ -119,7 +119,6 @@ def fruit_by_net(
     flags: list[str] = []
     if len(scales) > 1:
         flags.append("size_guessed")
-        notes.append("looked for at several sizes: expected_size_px makes the count surer")
     if any(net.info.figures[name].f1 < _WEAK_F1 for name in fruits):
         flags.append("weak_detector")
     unlike = strangeness(pixels, "fruit").is_strange
@@ -128,8 +127,6 @@ def fruit_by_net(
     interval_of = None
     if unlike or mistaken:
         flags.append(FLAG)
-        why = "is unlike photographs of fruit on the plant" if unlike else "shows mostly other kinds of fruit"
-        notes.append(f"the picture {why}: how far the count is off is not known")
     elif calibrated is not None and calibrated.spread is not None:
         low, high = _rescale_scores(DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)).tolist()
 

@@ -130,10 +130,8 @@ def _from_picture(
             notes.append(f"plant cover is uncertain: {weakness}")
         if is_false_colour(picture.photo):
             flags.append("false_colour_suspected")
-            notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
         if strangeness(picture.photo, "field").is_strange:
             flags.append(FLAG)
-            notes.append("this picture is unlike the field photographs that this tool was measured on")
     separated = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
     if separated.crop is None:
