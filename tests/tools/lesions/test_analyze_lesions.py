@@ -15,6 +15,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.lesions.analyze_lesions import RULES
 from agrotools.tools.lesions.result import LeafLesions, grade_of
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.vision import strangeness
 from support.picture_files import discs, noisy, write_raster
 from support.tool_errors import tool_error
 
@@ -89,6 +90,17 @@ def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
     assert result.healthy_lab[1] < -15
     rows = list(csv.DictReader((tmp_path / "made" / result.table.name).read_text().splitlines()))
     assert [int(row["area_px"]) for row in rows] == [each.area_px for each in result.lesions]
+
+
+def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(tmp_path: Path, monkeypatch) -> None:
+    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
+    assert analysed(image).severity_interval_pct is None, "the picture is unlike photographs of leaves"
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
+    result = analysed(image)
+    low, high = result.severity_interval_pct or (100, 0)
+    assert 0 <= low < result.severity_pct < high <= 100
+    for how in ({"backend": RULES}, {"sensitivity": 0.8}, {"min_lesion_px": 200}):
+        assert analysed(image, **how).severity_interval_pct is None
 
 
 def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from agrotools.vision.alignment import align, check_sizes
 from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
-from agrotools.vision.reading import picture_of, read_image, stretched_picture
+from agrotools.vision.reading import picture_of, read_image
 
 _TALLEST_BLOCK = 1024
 BLOCK_PX = 2_000_000
@@ -368,14 +368,11 @@ def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | 
     by_role: dict[Role, NDArray[np.float32]] = {
         role: values[numbers.index(number)] for role, number in roles.items() if number in numbers
     }
-    if not valid.any() or not by_role:
+    if not valid.any() or not {"R", "G", "B"} <= by_role.keys():
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
         notes = tuple(f"{source.name}: {note}" for note in picture.notes)
         return _View(picture.pixels, common_valid, notes)
-    if not {"R", "G", "B"} <= by_role.keys():
-        note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
-        return _View(stretched_picture(by_role), valid, (note,))
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.text.agreement_values import box_iou
 from agrotools.tools.marks import MarkColour
 from agrotools.tools.marks.lines import DrawnMark, arrows_in, ink_bounds
 from agrotools.tools.marks.outlines import Ink, Outline, Stroke, fit_outlines, purity, stroke_along
@@ -236,19 +237,11 @@ def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
 def _is_duplicate(mark: DrawnMark, better: DrawnMark) -> bool:
     if mark.colour == better.colour:
-        return _overlap(mark.box, better.box) >= 0.45
+        return box_iou(mark.box, better.box) >= 0.45
     # A mark drawn on a plant that is slightly larger leaves a ring of the plant, which encloses that mark.
-    is_ring = _is_pale(mark) and _overlap(mark.inner_box, better.box) >= 0.6
-    return is_ring or _overlap(mark.box, better.box) >= 0.7
+    is_ring = _is_pale(mark) and box_iou(mark.inner_box, better.box) >= 0.6
+    return is_ring or box_iou(mark.box, better.box) >= 0.7
 
 
 def _is_pale(mark: DrawnMark) -> bool:
     return purity(mark.rgb, PURE_COLOURS[mark.colour]) < _PURE
-
-
-def _overlap(a: Box, b: Box) -> float:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
