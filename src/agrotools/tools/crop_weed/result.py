@@ -276,7 +276,8 @@ def label_classes(
     present = sorted(int(value) for value in np.unique(labels.classes))
     numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
     areas = np.full(labels.classes.shape, OTHER, np.uint8)
-    for value, area in ((CROP, "crop"), (WEED, "weed"), (SOIL, "soil"), (NO_DATA, "ignore")):
+    values: dict[Area, int] = {"crop": CROP, "weed": WEED, "soil": SOIL, "ignore": NO_DATA}
+    for area, value in values.items():
         areas[np.isin(labels.classes, numbers[area])] = value
     if labels.valid is not None:
         areas[~labels.valid] = NO_DATA

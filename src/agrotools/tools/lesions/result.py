@@ -202,7 +202,8 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
     _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels.astype(np.uint8), connectivity=8)
     large = np.asarray(stats)[:, cv2.CC_STAT_AREA] >= analysed.min_lesion_px
     large[0] = False
-    numbers = np.where(large[labels], labels, 0)
+    numbers = np.asarray(labels, np.int32)
+    numbers[~large[numbers]] = 0
     lesion_mask = np.zeros_like(analysed.lesion)
     lesion_mask[y0:y1, x0:x1] = numbers > 0
     shown = np.ascontiguousarray(analysed.shown[top + y0 : top + y1, left + x0 : left + x1])
