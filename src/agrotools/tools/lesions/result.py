@@ -191,7 +191,6 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
 def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
     """Return the mask and the table of lesions that are large enough, largest first."""
     import cv2
-    from skimage.measure import regionprops
 
     from agrotools.vision.colours import lab_of
 
@@ -200,32 +199,55 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
     inside = leaf.mask[y0:y1, x0:x1]
     lesion_pixels = analysed.lesion[y0:y1, x0:x1] & inside
     _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels.astype(np.uint8), connectivity=8)
-    large = np.asarray(stats)[:, cv2.CC_STAT_AREA] >= analysed.min_lesion_px
+    numbers, table = np.asarray(labels, np.int32), np.asarray(stats, np.int64)
+    large = table[:, cv2.CC_STAT_AREA] >= analysed.min_lesion_px
     large[0] = False
-    numbers = np.asarray(labels, np.int32)
-    numbers[~large[numbers]] = 0
     lesion_mask = np.zeros_like(analysed.lesion)
-    lesion_mask[y0:y1, x0:x1] = numbers > 0
-    shown = np.ascontiguousarray(analysed.shown[top + y0 : top + y1, left + x0 : left + x1])
+    lesion_mask[y0:y1, x0:x1] = large[numbers]
+    rows, columns = np.nonzero(large[numbers])
+    belongs = numbers[rows, columns]
+    count = len(table)
+    areas = np.bincount(belongs, minlength=count).astype(np.float64)
+    colours = (
+        lab_of(analysed.shown[top + y0 + rows, left + x0 + columns][None])[0]
+        if len(rows)
+        else np.zeros((0, 3), np.float32)
+    )
+    safe = np.maximum(areas, 1)
+    lab = [np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)]
+    eccentricity = _eccentricities(rows, columns, belongs, safe)
     wide = max(1, round(_NEAR_EDGE * math.sqrt(leaf.area_px)))
-    core = cv2.erode(np.pad(inside, 1).astype(np.uint8), np.ones((3, 3), np.uint8), iterations=wide)[1:-1, 1:-1]
+    core = cv2.erode(np.pad(inside, 1).astype(np.uint8), np.ones((3, 3), np.uint8), iterations=wide)
+    near = np.asarray(core)[1:-1, 1:-1][rows, columns] == 0
+    touching = np.bincount(belongs, near, count) > 0
     pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
     lesions: list[Lesion] = []
-    for patch in sorted(regionprops(numbers), key=lambda patch: (-patch.num_pixels, patch.label)):
-        rows, columns = patch.coords.T
-        y, x, bottom, right = patch.bbox
-        lab = lab_of(shown[rows, columns][None])[0].mean(axis=0, dtype=np.float64)
+    for number in sorted(np.flatnonzero(large).tolist(), key=lambda each: (-areas[each], each)):
+        x, y, width, height, area = (int(value) for value in table[number])
         lesions.append(
             Lesion(
-                box=_shift_box((x, y, right, bottom), x0 + left, y0 + top),
-                area_px=int(patch.num_pixels),
-                area_mm2=None if pixel is None else patch.num_pixels * pixel,
-                eccentricity=float(patch.eccentricity),
-                mean_lab=(float(lab[0]), float(lab[1]), float(lab[2])),
-                touches_edge=bool((core[rows, columns] == 0).any()),
+                box=_shift_box((x, y, x + width, y + height), x0 + left, y0 + top),
+                area_px=area,
+                area_mm2=None if pixel is None else area * pixel,
+                eccentricity=float(eccentricity[number]),
+                mean_lab=(float(lab[0][number]), float(lab[1][number]), float(lab[2][number])),
+                touches_edge=bool(touching[number]),
             )
         )
     return lesion_mask, lesions
+
+
+def _eccentricities(
+    rows: NDArray[np.intp], columns: NDArray[np.intp], belongs: NDArray[np.int32], areas: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the eccentricity of each patch; 1/12 is the second moment of a single pixel."""
+    count = len(areas)
+    mean_x, mean_y = (np.bincount(belongs, part, count) / areas for part in (columns, rows))
+    x, y = columns - mean_x[belongs], rows - mean_y[belongs]
+    xx, yy, xy = (np.bincount(belongs, part, count) / areas for part in (x * x, y * y, x * y))
+    xx, yy = xx + 1 / 12, yy + 1 / 12
+    apart = np.sqrt((xx - yy) ** 2 + 4 * xy**2)
+    return np.sqrt(np.maximum(0, 1 - (xx + yy - apart) / (xx + yy + apart)))
 
 
 def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> NDArray[np.uint8]:
