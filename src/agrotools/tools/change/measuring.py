@@ -15,8 +15,6 @@ from agrotools.tools.change.pairs import (
     Pictures,
     RasterPair,
     are_rasters,
-    band_names,
-    band_roles,
     check_common,
     frame_of,
     grey_pair,
@@ -47,10 +45,11 @@ from agrotools.tools.change.result import (
     two_classes,
     without_specks,
 )
-from agrotools.tools.workspace import shown_name
+from agrotools.tools.pictures import known_roles
+from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import block_boxes
-from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
+from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import INDICES, choose_index, index_values, otsu_of_counts, segment
 
@@ -110,12 +109,11 @@ def _has_index(source: RasterSource, path: Path, bands: Bands | None) -> bool:
 
 
 def _has_land_bands(source: RasterSource, path: Path, bands: Bands | None) -> bool:
-    return all(role in band_roles(source, path, bands) for role in _NEEDED)
+    return all(role in known_roles(source, bands, file_info(path))[0] for role in _NEEDED)
 
 
 def _has_colours(source: RasterSource, path: Path, bands: Bands | None) -> bool:
-    names = band_names(source, path)
-    roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names)
+    roles = known_roles(source, bands, file_info(path))[0]
     return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
 
 
@@ -236,7 +234,8 @@ def _common_index(
 
 def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, list[int]] | None:
     """Return an index and the band that holds it or the bands to compute it from, or None if there is no index."""
-    names = band_names(source, path)
+    info = file_info(path)
+    names = source.names(info.bands if info else None)
     request = {key.strip().lower(): band for key, band in (bands or {}).items()}
     for index in _NORMALISED:
         if index in request:
@@ -245,7 +244,7 @@ def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[In
         for index in _NORMALISED:
             if name and name.strip().lower() == index:
                 return index, [number]
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, info)[0]
     for index in _NORMALISED:
         if all(role in roles for role in INDICES[index].bands):
             return index, [roles[role] for role in INDICES[index].bands]
@@ -300,7 +299,7 @@ def land_class_change(
 
 def _classify(source: RasterSource, path: Path, bands: Bands | None) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return the index in :data:`CLASSES` of each pixel, -1 without data, and a picture."""
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, file_info(path))[0]
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     valid = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(valid.shape, np.int64)

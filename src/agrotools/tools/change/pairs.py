@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX, ChangeRequest
-from agrotools.tools.pictures import Scale, choose_scale
+from agrotools.tools.pictures import Scale, choose_scale, known_roles
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
 from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
+from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import picture_of, read_image
 
 _TALLEST_BLOCK = 1024
@@ -156,19 +156,6 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
         return np.dstack([grey_levels, grey_levels, grey_levels])
 
     return grey(first), grey(second)
-
-
-def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
-    """Return the known names of the file's bands, else the names in the raster."""
-    return source.names(info.bands if (info := file_info(path)) else None)
-
-
-def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths."""
-    names = band_names(source, path)
-    if bands is not None:
-        return chosen_roles(bands, names, file=source.name)
-    return roles_by_name(names) or source.roles
 
 
 _LONGEST_SIDE = 1024
@@ -359,7 +346,7 @@ class _View:
 
 
 def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, file_info(path))[0]
     numbers = list(roles.values())
     if bands is None:
         numbers = source.data_bands
