@@ -71,13 +71,12 @@ def class_table(
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
         hint = f"label rasters have up to {_MOST_CLASSES} classes; {_FOR_PICTURES}"
         raise ToolError("invalid_argument", why, argument="before", hint=hint)
-    of_files = [class_names_of(None, known) for known in classes]
-    if label_map is None and (
-        twice := [n for n in of_files[0].keys() & of_files[1] if of_files[0][n] != of_files[1][n]]
-    ):
+    first, second = (class_names_of(None, known) for known in classes)
+    twice = [number for number in first.keys() & second if first[number] != second[number]]
+    if label_map is None and twice:
         why = f"class {twice[0]} has another name in {names[0]} than in {names[1]}"
         raise ToolError("invalid_argument", why, argument="label_map", hint="say with label_map what the numbers mean")
-    class_names = class_names_of(label_map, None) if label_map is not None else of_files[0] | of_files[1]
+    class_names = class_names_of(label_map, None) if label_map is not None else first | second
     if not class_names:
         # The two dates may use different numbers for the marked area, such as 1 and 255.
         if all(np.count_nonzero(values) <= 1 and (values >= 0).all() for values in present):
