@@ -110,6 +110,9 @@ def test_names_known_of_the_files(tmp_path: Path) -> None:
         result = get_tool("detect_change")(before, after)
     assert result.dominant_transition == "cropland->building"
     assert (result.total_px, result.change_area_m2) == (1, 4.0)
+    infos[after] = infos[after].model_copy(update={"classes": {"1": "building"}})
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos=infos)):
+        assert tool_error(get_tool("detect_change"), before, after).argument == "label_map"
 
 
 def test_areas_and_regions_of_label_rasters(tmp_path: Path) -> None:
@@ -285,6 +288,14 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
     assert (result.pond.event, result.pond.delta_pct) == (None, None)
     land = changed(*pair, target="any")
     assert (land.dominant_transition, land.changed) == ("bare or built-up->water", None)
+    names = ("blue", *dry)
+    pair = [
+        write_raster(tmp_path / f"colours_{k}.tif", np.concatenate([bands[:1], bands]), names, **UTM)
+        for k, bands in enumerate((before, after))
+    ]
+    in_colours = changed(*pair, target="pond")
+    assert in_colours.gain_px == pytest.approx(40 * 60, rel=0.1)
+    assert "water_from_colour_only" not in in_colours.flags
 
 
 def test_faults_are_typed(tmp_path: Path) -> None:
