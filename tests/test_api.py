@@ -31,7 +31,7 @@ def test_public_names_and_signatures():
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
         "Task", "ToolCall", "ToolError", "compare", "dose_curve", "evaluate", "expected_costs", "load_benchmark",
-        "merge", "read_run", "score", "study", "tool",
+        "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
@@ -42,6 +42,7 @@ def test_public_names_and_signatures():
         ],
         "expected_costs": ["runs", "table", "mode"],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
+        "measure_zones": ["rasters", "zones", "values", "bands", "out"],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],

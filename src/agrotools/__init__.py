@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agrotools.report.costs import expected_costs
     from agrotools.report.curve import dose_curve
     from agrotools.tools.contract import tool
+    from agrotools.tools.zones import measure_zones
 
 __version__: str
 
@@ -66,6 +67,7 @@ _MODULES = {
     "dose_curve": "agrotools.report.curve",
     "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
+    "measure_zones": "agrotools.tools.zones",
     "tool": "agrotools.tools.contract",
 }
 """Public names by the module that they are imported from on first use: ``import agrotools`` alone stays cheap."""
@@ -95,6 +97,7 @@ __all__ = [
     "evaluate",
     "expected_costs",
     "load_benchmark",
+    "measure_zones",
     "merge",
     "read_run",
     "score",

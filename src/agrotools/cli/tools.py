@@ -189,3 +189,31 @@ def compare(
         print_json([one.model_dump(mode="json") for one in scores])
     else:
         print_parts([backend_table(tool, scores)])
+
+
+@app.command()
+def zones(
+    rasters: Annotated[list[Path], typer.Argument(help="GeoTIFF or ENVI files, one for each date.")],
+    zones: Annotated[
+        str, typer.Option(help="Polygons (GeoJSON, GeoPackage, shapefile) or a grid.", metavar="FILE|GRID")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the table, the map and the chart.")] = Path("agrotools-out"),
+    value: Annotated[
+        list[str] | None, typer.Option(help="cover, height, an index (ndvi) or a band (3) to measure (repeatable).")
+    ] = None,
+    band: Annotated[list[str] | None, typer.Option(help="Band of a role, R=3 or NIR=4 (repeatable).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure plots or other zones in rasters of one or many dates: a table, a map and, of many dates, a chart.
+
+    A grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5, from its upper left corner.
+    """
+    from agrotools.cli.tool_text import named_values
+    from agrotools.tools.zones import measure_zones
+
+    table = measure_zones(rasters, zones, values=value or (), bands=named_values(band or ()) or None, out=out)
+    if as_json:
+        print_json({"rows": table.rows, "notes": table.notes, "files": [str(path) for path in table.files]})
+        return
+    for line in (*table.notes, *map(str, table.files)):
+        typer.echo(line)

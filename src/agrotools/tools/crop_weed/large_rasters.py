@@ -6,6 +6,7 @@ a few pixels, so blocks with a halo give the same result as the whole.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, CropWeedArea
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape
+from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -36,16 +37,121 @@ HALO_PX = 16
 """Margin read around each block: more than the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""
 BLOCK_PX = 2**23
 """Approximate number of values read at once. In smaller blocks the halo, which is read twice, is a larger part."""
-MOST_PX = 400_000_000
 _SAMPLE_PX = 4_000_000
 _SAMPLE_BLOCK_PX = 2**17
 
-Bands = dict[Role, NDArray[np.float32]]
+
+@dataclass(frozen=True, eq=False)
+class RasterVegetation:
+    """Plants in a region of a raster.
+
+    ``measured_px``, ``plant_px``: pixels of the region. ``cover``: share of plants in each pixel of a small picture,
+    NaN without data. ``bands``: the bands sampled at the size of the small picture. ``factor``: pixels of the region
+    along the side of one pixel of the small picture.
+    """
+
+    measured_px: int
+    plant_px: int
+    cut: IndexThreshold
+    cover: NDArray[np.float32]
+    bands: dict[Role, NDArray[np.float32]]
+    factor: int
+    notes: tuple[str, ...] = ()
+
+
+def segment_raster(
+    source: RasterSource, roles: Mapping[Role, int], index: Index, region: Box, longest_side: int
+) -> RasterVegetation:
+    """Count the plants in a region of a raster, block by block; the small picture has the ``longest_side``, pixels."""
+    used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
+    sampled = sample_threshold(source, used, index, region)
+    cover = RasterThumbnail(region, longest_side)
+    shape = cover.means.shape
+    thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
+    measured = plants = 0
+    for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
+        _, shares = sampled.plants(dict(zip(used, block.values, strict=True)))
+        shares = shares[block.inner]
+        measured += int(np.count_nonzero(np.isfinite(shares)))
+        plants += int(np.count_nonzero(shares == 1))
+        cover.add(block.box, shares)
+        for role, values in zip(used, block.values, strict=True):
+            sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
+    return RasterVegetation(
+        measured, plants, sampled.cut, cover.means, thumbnails, cover.factor,
+        sampled.notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SampledThreshold:
+    """Threshold of an index from tiles of a raster. ``factor``: brings colours to 0..255."""
+
+    index: Index
+    cut: IndexThreshold
+    factor: float
+    notes: tuple[str, ...]
+
+    def plants(self, bands: Mapping[Role, NDArray[np.float32]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the index, and 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
+        values = _scaled_index(self.index, bands, self.factor)
+        there = np.isfinite(values)
+        mask = there if self.cut.all_plants else np.zeros_like(there)
+        if self.cut.threshold is not None:
+            mask = without_specks(smooth_index(values, there) > np.float32(self.cut.threshold), there)
+        return values, np.where(there, mask.astype(np.float32), np.float32(np.nan))
+
+    def read(self, source: RasterSource, used: Mapping[Role, int], box: Box) -> tuple[NDArray[np.float32], ...]:
+        """Return :meth:`plants` of a box of a raster, which is read with a halo."""
+        (x0, y0, x1, y1), halo = box, HALO_PX
+        around = (max(0, x0 - halo), max(0, y0 - halo), min(source.width, x1 + halo), min(source.height, y1 + halo))
+        block = Block(box, around, source.read([*used.values()], around))
+        return tuple(part[block.inner] for part in self.plants(dict(zip(used, block.values, strict=True))))
+
+
+def sample_threshold(source: RasterSource, used: Mapping[Role, int], index: Index, region: Box) -> SampledThreshold:
+    """Choose the threshold of an index from blocks spread over a region, or from all of one that is read whole."""
+    boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
+    if is_small := (region[2] - region[0]) * (region[3] - region[1]) <= WHOLE_PX:
+        boxes = [region]
+    typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
+    sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
+    # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
+    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)})
+    read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
+    factor = 1.0
+    if "B" in used and source.dtype != "uint8":
+        colours = np.concatenate([band[np.isfinite(band)] for bands in read for band in bands.values()])
+        top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
+        factor = 255.0 / top if top > 0 else 1.0
+    parts: list[NDArray[np.float32]] = []
+    for bands in read:
+        values = _scaled_index(index, bands, factor)
+        parts.append(smooth_index(values, there := np.isfinite(values))[there])
+    sample = np.concatenate(parts)
+    if not sample.size:
+        why = f"{source.name} holds no data in the parts that were looked at"
+        hint = "check the file's nodata value, or choose a part with region"
+        raise ToolError("nothing_found", why, argument="image", hint=hint)
+    sample = sample[:: max(1, sample.size // _SAMPLE_PX)] if is_small else sample  # as of a picture
+    notes = (f"threshold from {sample.size} pixels of tiles spread over the raster",)
+    if factor != 1.0:
+        notes += (f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)",)
+    return SampledThreshold(index, choose_threshold(index, sample), factor, notes)
+
+
+def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:
+    if factor != 1.0:
+        bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
+    return index_values(index, bands)
+
+
+MOST_PX = 400_000_000
 
 
 def measure_by_blocks(
     path: Path,
-    bands: Mapping[str, int | str] | None,
+    bands: dict[str, int | str] | None,
     gsd_m: float | None,
     index: Literal["auto"] | Index,
     separation: SeparationChoice,
@@ -67,34 +173,25 @@ def measure_by_blocks(
             raise ToolError("limit", why, argument="image", hint="measure parts of it with region")
         roles, notes = raster_roles(source, bands, info)
         chosen = choose_index(index, roles)
-        used: dict[Role, int] = {role: roles[role] for role in INDICES[chosen].bands}
-        cut, top = _sample_threshold(source, used, chosen, box)
-        cover = RasterThumbnail(box, LONGEST_SIDE)
-        shown: Bands = {role: np.full(cover.means.shape, np.nan, np.float32) for role in used}
-        count = np.zeros(256, np.int64)
-        for block in raster_blocks(source, list(used.values()), box, halo=HALO_PX, block_px=BLOCK_PX):
-            shares = _plants(chosen, cut, dict(zip(used, block.values, strict=True)), top)[block.inner]
-            count[PLANTS] += np.count_nonzero(shares == 1)
-            count[SOIL] += np.count_nonzero(shares == 0)
-            cover.add(block.box, shares)
-            for role, values in zip(used, block.values, strict=True):
-                sample_into(shown[role], block.box, values[block.inner], box, cover.factor)
+        segmentation = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        notes = (*source.sampling.notes, *notes, *scale.notes, *cut.notes)
-        flags = (*source.sampling.flags, *clipped, *scale.flags, *cut.flags)
-    count[NO_DATA] = size - count.sum()
-    means = cover.means
-    classes = np.where(np.isfinite(means), np.where(means >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
-    notes += ("threshold from tiles spread over the raster",)
-    if top != 255.0:
-        notes += (f"red, green and blue scaled by one factor ({top:.4g} to 255)",)
-    if cover.factor != 1:
-        notes += (f"mask and overlay are small: one pixel for {cover.factor} x {cover.factor}, counts are of all",)
+        notes = (*source.sampling.notes, *notes, *scale.notes)
+        flags = (*source.sampling.flags, *clipped, *scale.flags)
+    there = np.isfinite(segmentation.cover)
+    classes = np.where(there, np.where(segmentation.cover >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
+    count = np.zeros(256, np.int64)
+    count[PLANTS], count[SOIL] = segmentation.plant_px, segmentation.measured_px - segmentation.plant_px
+    count[NO_DATA] = size - segmentation.measured_px
+    factor = segmentation.factor
+    notes = (*notes, *segmentation.notes, *segmentation.cut.notes)
+    flags = (*flags, *segmentation.cut.flags)
+    if factor != 1:
+        notes += (f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",)
     if separation != "none":
         notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
         flags += (NOT_SEPARATED,)
     return area_result(
-        shown=stretched_picture(shown),
+        shown=stretched_picture(segmentation.bands),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),
         gsd_m=scale.gsd_m,
@@ -102,50 +199,7 @@ def measure_by_blocks(
         method="none",
         index=chosen,
         count=count,
-        shrink=cover.factor,
+        shrink=factor,
         notes=notes,
         flags=flags,
     )
-
-
-def _plants(index: Index, cut: IndexThreshold, bands: Bands, top: float) -> NDArray[np.float32]:
-    """Return 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
-    values = _scaled_index(index, bands, top)
-    there = np.isfinite(values)
-    mask = there if cut.all_plants else np.zeros_like(there)
-    if cut.threshold is not None:
-        mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
-    return np.where(there, mask.astype(np.float32), np.float32(np.nan))
-
-
-def _sample_threshold(
-    source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
-) -> tuple[IndexThreshold, float]:
-    """Choose the threshold of an index from blocks spread over a region; also return the value that becomes 255."""
-    boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
-    typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
-    sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
-    # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
-    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)})
-    read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
-    top = 255.0
-    if "B" in used and source.dtype != "uint8":
-        colours = np.concatenate([band[np.isfinite(band)] for bands in read for band in bands.values()])
-        top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
-    parts: list[NDArray[np.float32]] = []
-    for bands in read:
-        values = _scaled_index(index, bands, top)
-        parts.append(smooth_index(values, there := np.isfinite(values))[there])
-    sample = np.concatenate(parts)
-    if not sample.size:
-        why = f"{source.name} holds no data in the parts that were looked at"
-        hint = "check the file's nodata value, or choose a part with region"
-        raise ToolError("nothing_found", why, argument="image", hint=hint)
-    return choose_threshold(index, sample), top
-
-
-def _scaled_index(index: Index, bands: Bands, top: float) -> NDArray[np.float32]:
-    """Return an index of bands of which the value ``top`` becomes 255; 0: they are not scaled."""
-    if top not in (0.0, 255.0):
-        bands = {role: np.asarray(band * np.float32(255.0 / top), np.float32) for role, band in bands.items()}
-    return index_values(index, bands)
