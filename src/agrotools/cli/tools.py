@@ -64,7 +64,9 @@ def run(
     arguments: Annotated[
         str, typer.Option(help="Arguments as a JSON object; options on the command line take precedence.")
     ] = "{}",
-    out: Annotated[Path, typer.Option(help="Folder for pictures and tables.")] = Path("agrotools-out"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for pictures, and for GeoTIFF and GeoJSON maps of a georeferenced raster.")
+    ] = Path("agrotools-out"),
     backend: Annotated[str | None, typer.Option(help="Back-end of the tool, e.g. pack:NAME or vlm.")] = None,
     vlm_model: Annotated[str | None, typer.Option(help="Vision model for --backend vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
@@ -109,15 +111,16 @@ def run(
     encoded, artifacts = encode_result(result, implementation.significant_digits)
     paths = [str(out / artifact.name) for artifact in artifacts]
     plain = with_artifact_names(encoded, paths)
+    maps = [str(path) for path in result.paths.values() if str(path) not in paths]
     if as_json:
         artifact_rows = [
             {**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)
         ]
-        print_json({"result": plain, "artifacts": artifact_rows})
+        print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
     else:
         is_exact = implementation.significant_digits != 6
-        print_parts([result_table(plain, paths, exact=is_exact)])
-        for path in paths:
+        print_parts([result_table(plain, [*paths, *maps], exact=is_exact)])
+        for path in (*paths, *maps):
             typer.echo(f"wrote {path}")
 
 

@@ -13,7 +13,7 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import file_info, save_artifact, shown_name
+from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
@@ -187,9 +187,10 @@ def estimate_canopy_height(
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """Number of pixels of the region, a reduced picture of the heights, notes and flags."""
+    """Number of pixels of the region, the region, a reduced picture of the heights, notes and flags."""
 
     region_px: int
+    box: Box
     picture: "RasterThumbnail"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -328,7 +329,7 @@ def _measure(
         notes.append(doubt)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
-    return _Measurement(region_px, picture, tuple(notes), tuple(flags))
+    return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
 
 
 def _doubt_of_heights(
@@ -382,6 +383,11 @@ def _map(
         title=f"height: mean {statistics.mean:.2f} m, max {statistics.maximum:.2f} m; canopy cover {cover:.1f} %",
         legend=tuple(layers),
         gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
+    )
+    add_map_layer(
+        lambda: MapLayer(
+            "canopy_height", heights, "height, metres", heights >= veg_min_height_m, "canopy", measured.box
+        )
     )
     return save_artifact("canopy_height_map.png", "overlay", picture)
 

@@ -221,8 +221,9 @@ class Tool(Generic[P, R]):
         """Run the tool in this process.
 
         Files are given as paths, Pillow images or arrays: uint8 (rows, columns, 3) for pictures, (rows, columns[,
-        bands]) of any number type for rasters, masks and depth. ``out`` (keyword): folder for the artifacts; None
-        (default): nothing is written, and the result holds the contents.
+        bands]) of any number type for rasters, masks and depth. ``out`` (keyword): folder for the artifacts, and for
+        GeoTIFF and GeoJSON maps if a raster of the call is georeferenced; None (default): nothing is written, and the
+        result holds the contents.
 
         Raises:
             ToolError: the arguments are invalid, a file does not exist or cannot be read, or the tool itself fails.
@@ -244,6 +245,12 @@ class Tool(Generic[P, R]):
             if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
             result.attach_files(files.contents, files.paths)
+            if folder is not None:
+                from agrotools.tools.maps import save_maps
+
+                rasters = [value for value in values.values() if isinstance(value, Path)]
+                save_maps(result, files.layers, rasters, values.get("region"))
+                result.attach_files(files.contents, files.paths)
         return result
 
     def _with_written_arrays(self, arguments: Mapping[str, Any], stack: ExitStack) -> Mapping[str, Any]:

@@ -51,7 +51,7 @@ class ToolResult(BaseModel):
 
     @property
     def paths(self) -> dict[str, Path]:
-        """Paths of the artifacts that were written, by name."""
+        """Paths of the files that were written, by name: artifacts, and maps of a georeferenced raster."""
         return dict(self._paths)
 
     @property

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from agrotools.tools.services import Replies, VisionModel
+    from agrotools.vision import Box
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
@@ -118,6 +119,7 @@ _MEDIA_TYPES = {
     ".tif": "image/tiff",
     ".csv": "text/csv",
     ".json": "application/json",
+    ".geojson": "application/geo+json",
 }
 
 
@@ -234,6 +236,20 @@ def regular_file(path: Path, name: str, within: Path | None) -> Path:
     return real
 
 
+@dataclass(frozen=True, eq=False)
+class MapLayer:
+    """Map of a measured quantity. ``values``: float32 (rows, columns), NaN without data, of the part ``box`` of the
+    raster, perhaps reduced by a whole factor. ``marked``: bool (rows, columns), areas to be outlined.
+    """
+
+    name: str
+    values: "NDArray[np.float32]"
+    meaning: str
+    marked: "NDArray[np.bool_]"
+    marked_as: str
+    box: "Box"
+
+
 @dataclass
 class CallContext:
     """Context of a running tool: metadata of its files, its back-end, and the storage of artifacts."""
@@ -247,6 +263,8 @@ class CallContext:
     """Vision model of the back-end ``vlm``."""
     replies: "Replies | None" = None
     """Replies of services, if the tool runs in a worker; outside of workers services are called directly."""
+    layers: "list[MapLayer] | None" = None
+    """Collected maps, if the caller wants them."""
     folder: Path | None = None
     """Folder that ``keep`` writes to, if it is one of the caller."""
 
@@ -288,10 +306,13 @@ def artifacts_in(
 
 @dataclass
 class CollectedFiles:
-    """Files of one call in this process, by name: contents, and paths if the caller gave a folder."""
+    """Files of one call in this process: contents and paths by name, and maps. ``paths`` is empty if the caller gave
+    no folder.
+    """
 
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
     paths: dict[str, Path] = field(default_factory=dict[str, Path])
+    layers: list[MapLayer] = field(default_factory=list[MapLayer])
 
 
 @contextmanager
@@ -316,13 +337,20 @@ def collect_files(folder: Path | None) -> Iterator[CollectedFiles]:
                 collected.paths[stored.name] = work.folder / stored.name
             return stored
 
-        stack.enter_context(call_context(replace(work, keep=keep)))
+        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else collected.layers)))
         yield collected
 
 
 def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
     """Return the artifact of a caller who gave no folder; nothing is written."""
     return artifact
+
+
+def add_map_layer(layer: Callable[[], MapLayer]) -> None:
+    """Add a map to those that the caller wants. Called by tools; ``layer`` is not called where no maps are wanted."""
+    work = _work.get()
+    if work is not None and work.layers is not None:
+        work.layers.append(layer())
 
 
 def file_info(path: Path) -> SampleFile | None:
@@ -363,7 +391,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.ui
 
     Called by tools. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any,
     perhaps with a number added to its name; the result of the tool holds its content. ValueError: the name or its
-    extension (png, jpg, svg, tif, csv, json) is not allowed.
+    extension (png, jpg, svg, tif, csv, json, geojson) is not allowed.
     """
     suffix = Path(name).suffix
     if not ARTIFACT_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:

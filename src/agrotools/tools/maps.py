@@ -1,0 +1,182 @@
+"""Maps for geographic information systems: what a tool found in a georeferenced raster, as GeoTIFF and GeoJSON.
+
+GeoTIFF files have the coordinate reference system of the raster, and its transform, shifted to the region and scaled
+where the tool made a smaller map. GeoJSON files follow RFC 7946: longitude and latitude on WGS 84, in degrees.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.result import ToolResult
+from agrotools.tools.workspace import MapLayer, save_artifact
+from agrotools.vision import Box
+from agrotools.vision.formats import file_format
+from agrotools.vision.rasters import open_raster
+
+_DECIMALS = 8
+"""Decimals of degrees, about 1 mm."""
+_NO_DATA = 255
+_CLASS = re.compile(r"(\d+) ([a-z][^,;:]*)")
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Place of a raster: ``crs`` and ``transform`` of rasterio, width and height in pixels."""
+
+    crs: Any
+    transform: Any
+    width: int
+    height: int
+
+    def place_of(self, shape: tuple[int, ...], region: Box | None) -> Any:
+        """Return the transform of a map of this shape, which shows the whole raster or the region, or None."""
+        x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
+        if shape == (self.height, self.width):
+            return self.transform
+        x0, y0, x1, y1 = max(0, x0), max(0, y0), min(self.width, x1), min(self.height, y1)
+        factor = -(-max(x1 - x0, y1 - y0) // max(shape))
+        if shape != (-(-(y1 - y0) // factor), -(-(x1 - x0) // factor)):
+            return None
+        return self.transform * type(self.transform)(factor, 0, x0, 0, factor, y0)
+
+
+def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Path], region: Box | None) -> None:
+    """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON, at the place of the first
+    of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
+    none has one."""
+    paths = [*paths]
+    grid = next((grid for path in paths if (grid := _grid_of(path))), None)
+    if grid is None:
+        return
+    has_points_on_grid = _size_of(paths[0]) == (grid.width, grid.height)  # they are pixels of the first file
+    for layer in layers:
+        if transform := grid.place_of(layer.values.shape, layer.box):
+            _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
+            _save_polygons(layer.name, layer.marked.astype(np.uint8), {1: layer.marked_as}, grid, transform)
+    for field_name, artifact in result.artifact_fields().items():
+        content, stem = result.content(artifact), Path(artifact.name).stem
+        if artifact.kind == "mask":
+            classes = _classes_of(content)
+            if classes is not None and (transform := grid.place_of(classes.shape, region)):
+                meaning = type(result).model_fields[field_name].description or ""
+                names = {int(number): name.strip() for number, name in _CLASS.findall(meaning)}
+                nodata = _NO_DATA if _NO_DATA in names else None
+                _save_raster(stem, classes, grid, transform, nodata, meaning)
+                _save_polygons(stem, classes, names, grid, transform)
+        elif artifact.kind == "table" and content.startswith(b"x_px,y_px") and has_points_on_grid:
+            _save_points(stem, content, grid)
+
+
+def _grid_of(path: Path) -> _Grid | None:
+    try:
+        if file_format(path) not in ("tiff", "envi"):
+            return None
+        with open_raster(path) as source:
+            dataset = source.dataset
+            if dataset.crs is None or dataset.transform.is_identity:
+                return None
+            return _Grid(dataset.crs, dataset.transform, source.width, source.height)
+    except ToolError:
+        return None
+
+
+def _size_of(path: Path) -> tuple[int, int] | None:
+    """Return width and height of a raster or picture in pixels; None if it is neither."""
+    try:
+        with open_raster(path) as source:
+            return source.width, source.height
+    except ToolError:
+        return None
+
+
+def _classes_of(content: bytes) -> NDArray[np.uint8] | None:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content)) as image:
+        return np.asarray(image, np.uint8) if image.mode in ("P", "L") else None
+
+
+def _save_raster(
+    stem: str, values: NDArray[Any], grid: _Grid, transform: Any, nodata: float | None, meaning: str
+) -> None:
+    from rasterio.io import MemoryFile
+
+    rows, columns = values.shape
+    profile = {"driver": "GTiff", "height": rows, "width": columns, "count": 1, "dtype": values.dtype.name}
+    place = {"crs": grid.crs, "transform": transform, "nodata": nodata, "compress": "deflate"}
+    with MemoryFile() as memory:
+        with memory.open(**profile, **place) as target:
+            target.write(values, 1)
+            target.update_tags(TIFFTAG_IMAGEDESCRIPTION=meaning)
+        save_artifact(f"{stem}.tif", "mask", memory.read())
+
+
+def _save_polygons(
+    stem: str, classes: NDArray[np.uint8], names: Mapping[int, str], grid: _Grid, transform: Any
+) -> None:
+    """Save the areas (pixels connected by edges) of all classes but 0 and 255, with class and size."""
+    from rasterio.features import shapes
+
+    marked = (classes != 0) & (classes != _NO_DATA)
+    areas = [(shape, int(value)) for shape, value in shapes(classes, mask=marked, transform=transform)]
+    pixel = abs(transform.determinant)
+    properties = [
+        {"value": value, "class": names.get(value, str(value)), "area_px": round(_area(shape["coordinates"]) / pixel)}
+        for shape, value in areas
+    ]
+    _save_features(stem, [shape for shape, _ in areas], properties, grid)
+
+
+def _save_points(stem: str, table: bytes, grid: _Grid) -> None:
+    rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(table.decode()))]
+    points = [{"type": "Point", "coordinates": grid.transform * (row["x_px"], row["y_px"])} for row in rows]
+    _save_features(stem, points, rows, grid)
+
+
+def _save_features(
+    stem: str, geometries: Sequence[Mapping[str, Any]], properties: Sequence[Mapping[str, Any]], grid: _Grid
+) -> None:
+    from rasterio.errors import RasterioError
+    from rasterio.warp import transform_geom
+
+    try:
+        placed = transform_geom(grid.crs, "OGC:CRS84", geometries, precision=_DECIMALS) if geometries else []
+    except RasterioError:  # a local coordinate system without a place on the earth
+        return
+    features = [
+        {"type": "Feature", "geometry": _wound(geometry), "properties": values}
+        for geometry, values in zip(placed, properties, strict=True)
+    ]
+    save_artifact(f"{stem}.geojson", "table", orjson.dumps({"type": "FeatureCollection", "features": features}))
+
+
+def _wound(geometry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a geometry with outer rings counter-clockwise and holes clockwise, as RFC 7946 asks."""
+    if geometry["type"] != "Polygon":
+        return dict(geometry)
+    rings = [
+        ring if (_signed_area(ring) > 0) == (number == 0) else ring[::-1]
+        for number, ring in enumerate(geometry["coordinates"])
+    ]
+    return {"type": "Polygon", "coordinates": rings}
+
+
+def _area(rings: Any) -> float:
+    outer, *holes = (abs(_signed_area(ring)) for ring in rings)
+    return outer - sum(holes)
+
+
+def _signed_area(ring: Any) -> float:
+    x, y = np.asarray(ring, np.float64).T
+    x, y = x - x[0], y - y[0]
+    return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2)
