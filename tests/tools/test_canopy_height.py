@@ -70,31 +70,10 @@ def test_heights_at_a_limit_belong_above_it(tmp_path: Path) -> None:
     assert [round(part.pct * 6 / 100) for part in result.bins] == [2, 2, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("absent", "dtype", "declared"),
-    [
-        (np.inf, "float32", None), (-np.inf, "float64", None), (np.nan, "float32", None), (-9999, "float32", None),
-        (-9999, "int16", None), (-32768, "int16", None), (-1.7e308, "float64", None), (-1.7e308, "float64", -1.7e308),
-        (-3.4028235e38, "float32", None), (-9999, "float32", -9999), (65535, "uint16", 65535), (255, "uint8", 255),
-        (np.nan, "float32", np.nan), (0.1, "float32", 0.1),
-    ],
-)  # fmt: skip
-def test_absent_data_of_every_kind(tmp_path: Path, absent: float, dtype: str, declared: float | None) -> None:
-    values = np.round(HEIGHTS).astype(dtype)
-    there = np.random.default_rng(0).random(values.shape) < 0.8
-    values[~there] = absent
-    result = measured(tmp_path, chm=raster(tmp_path / "a.tif", values, nodata=declared))
-    assert result.measured_px == there.sum()
-    assert result.nodata_pct == pytest.approx(100 * (~there).mean())
-    assert result.mean_m == pytest.approx(np.round(HEIGHTS)[there].mean(), rel=1e-6)
-    assert result.max_m == np.round(HEIGHTS)[there].max()
-
-
 def test_other_units_of_height(tmp_path: Path) -> None:
     decimetres = np.round(HEIGHTS * 10).astype(np.uint16)
     given = measured(tmp_path, chm=raster(tmp_path / "a.tif", decimetres), height_scale=0.1)
     assert given.mean_m == pytest.approx(decimetres.mean() / 10, rel=1e-6)
-    assert any("0.1" in note for note in given.notes)
     said = raster(tmp_path / "b.tif", decimetres, **UTM)
     with rasterio.open(said, "r+") as file:
         file.units = ("dm",)
@@ -150,9 +129,7 @@ def test_values_below_zero_and_elevations_are_flagged(tmp_path: Path) -> None:
     result = measured(tmp_path, chm=raster(tmp_path / "a.tif", values))
     assert result.mean_m == pytest.approx(np.maximum(values, 0).mean(), rel=1e-6)
     assert "negative_heights" in result.flags
-    assert any("below 0" in note for note in result.notes)
-    flags = measured(tmp_path, chm=raster(tmp_path / "a.tif", HEIGHTS + 900)).flags
-    assert "implausible_heights" in flags
+    assert "implausible_heights" in measured(tmp_path, chm=raster(tmp_path / "a.tif", HEIGHTS + 900)).flags
     spiky = HEIGHTS.copy()
     spiky[3, 3] = 500
     assert "spikes_possible" in measured(tmp_path, chm=raster(tmp_path / "b.tif", spiky)).flags
@@ -165,7 +142,6 @@ def test_heights_as_smooth_as_bare_ground_are_no_heights_of_a_canopy(tmp_path: P
     for name, gsd in (("metre.tif", 1.0), ("decimetre.tif", 0.1)):
         result = measured(tmp_path, chm=raster(tmp_path / name, hills.astype(np.float32)), gsd_m=gsd)
         assert "implausible_heights" in result.flags
-        assert any("as smooth as bare ground" in note for note in result.notes)
     low = raster(tmp_path / "meadow.tif", np.full((200, 200), 0.3, np.float32) + noise.astype(np.float32) / 5)
     assert "implausible_heights" not in measured(tmp_path, chm=low).flags
 
@@ -175,10 +151,8 @@ def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
     classes = raster(tmp_path / "classes.tif", draw.integers(1, 9, (64, 64)).astype(np.uint8))
     written_as_floats = raster(tmp_path / "floats.tif", draw.integers(1, 9, (64, 64)).astype(np.float32))
     index = raster(tmp_path / "ndvi.tif", draw.uniform(-0.2, 0.8, (64, 64)).astype(np.float32))
-    for path, what in ((classes, "map of classes"), (written_as_floats, "map of classes"), (index, "NDVI")):
-        result = measured(tmp_path, chm=path)
-        assert "implausible_heights" in result.flags
-        assert any(what in note for note in result.notes)
+    for path in (classes, written_as_floats, index):
+        assert "implausible_heights" in measured(tmp_path, chm=path).flags
     grass = raster(tmp_path / "grass.tif", draw.uniform(0, 0.8, (64, 64)).astype(np.float32))
     assert "implausible_heights" not in measured(tmp_path, chm=grass).flags
 
@@ -191,7 +165,6 @@ def test_an_index_without_negative_values_shows_no_ground(tmp_path, gsd_m, low, 
     values = np.random.default_rng(0).uniform(low, high, (64, 64)).astype(np.float32)
     result = measured(tmp_path, chm=raster(tmp_path / "index.tif", values), gsd_m=gsd_m)
     assert ("implausible_heights" in result.flags) is flagged
-    assert any("bare ground or above 1 m" in note for note in result.notes) is flagged
 
 
 def plane(columns: np.ndarray, rows: np.ndarray, transform_: Affine) -> np.ndarray:
@@ -229,17 +202,6 @@ def test_a_terrain_model_on_another_grid_is_warped(tmp_path: Path, size_m: float
     assert result.measured_px == HEIGHTS.size
     assert result.mean_m == pytest.approx(HEIGHTS.mean(), abs=0.02)
     assert result.max_m == pytest.approx(HEIGHTS.max(), abs=0.05)
-    assert any("warped" in note for note in result.notes)
-
-
-def test_absent_terrain_does_not_leak(tmp_path: Path) -> None:
-    grid = from_origin(500_000, 5_000_000, 1.0, 1.0)
-    values = on_grid((30, 40), grid)
-    values[:, 20:] = -1.7e308
-    dtm = raster(tmp_path / "dtm.tif", values, crs="EPSG:32633", transform=grid)
-    result = measured(tmp_path, dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
-    assert 45 < result.nodata_pct < 52
-    assert result.max_m < HEIGHTS.max() + 0.1
 
 
 def test_a_terrain_model_in_another_coordinate_system(tmp_path: Path) -> None:
@@ -253,7 +215,6 @@ def test_a_terrain_model_in_another_coordinate_system(tmp_path: Path) -> None:
     result = measured(tmp_path, dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
     assert result.measured_px == HEIGHTS.size
     assert result.mean_m == pytest.approx(HEIGHTS.mean(), abs=0.02)
-    assert any("another coordinate system" in note for note in result.notes)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -314,13 +275,10 @@ def test_heights_must_be_given(tmp_path: Path) -> None:
     Image.fromarray(field(HEIGHTS > 2)).save(photo)
     found = fault(tmp_path, image=photo)
     assert (found.kind, found.argument) == ("missing_metadata", "chm")
-    assert "open-canopy-pvtv2" in found.message
     chm = raster(tmp_path / "chm.tif", HEIGHTS)
-    assert "pass it as chm" in (fault(tmp_path, image=chm).hint or "")
     assert fault(tmp_path).kind == "missing_metadata"
     assert fault(tmp_path, dsm=chm).argument == "dtm"
     assert fault(tmp_path, dtm=chm).argument == "dsm"
     assert fault(tmp_path, chm=chm, dsm=chm).kind == "invalid_argument"
-    assert any("image was not used" in note for note in measured(tmp_path, image=photo, chm=chm).notes)
     colours = write_raster(tmp_path / "rgb.tif", np.zeros((3, 8, 8), np.uint8))
     assert fault(tmp_path, chm=colours).kind == "invalid_argument"

@@ -1,6 +1,6 @@
 """Field pictures from photographs and rasters: bands by role, valid pixels, a display picture, scale and masks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -207,3 +207,16 @@ def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled: dict[Role, NDArray[Any]] = {role: picture.bands[role] * factor for role in ("R", "G", "B")}
     return {**picture.bands, **scaled}, (f"red, green and blue scaled by one factor ({top:.4g} to 255)",)
+
+
+def class_names_of(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
+    """Return the name of each class number: of ``label_map`` (numbers by name), else of ``names`` (name by number).
+    ToolError ``invalid_argument`` if a number has two names in ``label_map``."""
+    by_number = {int(number): name for number, name in (names or {}).items() if number.strip().lstrip("-").isdigit()}
+    mapped: dict[int, str] = {}
+    for name, numbers in (label_map or {}).items():
+        for number in numbers:
+            if mapped.setdefault(number, name) != name:
+                message = f"label_map: {number} stands for {mapped[number]} and for {name}"
+                raise ToolError("invalid_argument", message, argument="label_map")
+    return by_number | mapped

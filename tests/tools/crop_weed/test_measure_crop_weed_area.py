@@ -1,6 +1,5 @@
 """The area tool on made-up pictures of known content, on bad input, and on real photographs where they are at hand."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.core import SampleFile, ToolCall, ToolError
+from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.result import CropWeedArea
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster
 from support.tool_errors import tool_error
 
@@ -69,7 +67,6 @@ def test_scattered_plants_and_regions_of_a_photograph(tmp_path: Path) -> None:
     assert (result.index, result.method) == ("lab_a", "none")
     assert (result.crop_px, result.weed_px, result.crop_pct, result.weed_share_of_veg_pct) == (None,) * 4
     assert {"crop_weed_not_separated", "no_scale"} <= set(result.flags)
-    assert any("packs train crop-weed" in note for note in result.notes)
     assert result.area_m2 is None
     mask = mask_of(image, result)
     assert np.unique(mask).tolist() == [0, 3]
@@ -105,7 +102,6 @@ def test_rows_part_crop_from_weeds_with_evidence_and_a_mask(tmp_path: Path) -> N
     assert measured(image, separation="none").crop_px is None
     unparted = measured(image, separation="model")
     assert unparted.crop_px is None
-    assert any("no trained head" in note for note in unparted.notes)
     rows = measured(photo(tmp_path, field(crop | weeds)), separation="auto", gsd_m=0.01).row
     assert rows.peak_ratio >= 3
     assert rows.repeat >= 0.5
@@ -115,7 +111,6 @@ def test_rows_part_crop_from_weeds_with_evidence_and_a_mask(tmp_path: Path) -> N
     scattered = measured(photo(tmp_path, field(PLANTS), "scattered.png"))
     assert scattered.row is None
     assert "weak_row_evidence" in scattered.flags
-    assert any("no evidence of crop rows" in note for note in scattered.notes)
     first = measured(image)
     again = measured(
         image, label_raster=tmp_path / "made" / first.mask.name, label_map={"crop": [1], "weed": [2], "soil": [0]}
@@ -160,7 +155,6 @@ def test_transparent_parts_and_black_margins_are_no_soil(tmp_path: Path) -> None
     pixels[:60] = 0
     result = measured(photo(tmp_path, pixels, "margin.png"))
     assert result.total_px == 320 * 180
-    assert any("absence of data" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +171,6 @@ def test_a_band_dictionary_says_which_band_is_which(tmp_path: Path) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, names=())
     error = fault(path)
     assert error.kind == "band_not_found"
-    assert "5 bands" in error.message
     assert measured(path, bands={"R": 3, "NIR": 5}).veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
     assert fault(path, bands={"R": 3, "NIR": 6}).kind == "band_not_found"
     assert fault(path, bands={"R": 3}).kind == "band_not_found"
@@ -234,9 +227,7 @@ def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None
     assert 0.5 <= accuracies[0] <= 1
     assert ranking.triplets[0].tied
     assert ranking.ties == sum(one.tied for one in ranking.triplets)
-    assert any("classifier gets right" in note for note in result.notes)
     assert "separability_from_own_classes" in result.flags
-    assert any("own segmentation" in note for note in result.notes)
     two = write_raster(
         tmp_path / "two.tif", np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]), ("R", "NIR")
     )
@@ -274,7 +265,6 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
     assert large.veg_px + large.soil_px == large.total_px
     assert large.crop_px is None
     assert "crop_weed_not_separated" in large.flags
-    assert any("one pixel for 4 x 4" in note for note in large.notes)
     assert mask_of(path, large).shape == (60, 80)
     assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
     assert measured(path, separation="none", region=[0, 0, 80, 100]).total_px == 8000
@@ -311,7 +301,6 @@ def test_a_label_raster_beside_its_image(tmp_path: Path) -> None:
     result = measured(image, label_raster=labels, label_map={"weed": [2]})
     assert result.weed_px == PLANTS.sum()
     assert result.crop_px == 0
-    assert any("counted as soil" in note for note in result.notes)
     assert fault(image, label_raster=labels).kind == "missing_metadata"
     assert fault(image, label_raster=labels, label_map={"maize": [1]}).kind == "invalid_argument"
     assert fault(image, label_raster=labels, label_map={"crop": [2], "weed": [2]}).kind == "invalid_argument"
@@ -328,68 +317,6 @@ def test_what_is_known_of_a_mask_is_enough(tmp_path: Path) -> None:
         result = get_tool("measure_crop_weed_area")(path)
     assert result.crop_px == PLANTS.sum()
     assert result.area_m2.crop == pytest.approx(PLANTS.sum() * 1e-4)
-
-
-async def test_in_a_worker_only_neutral_names_are_told(tmp_path: Path) -> None:
-    folder = tmp_path / "secret_place"
-    folder.mkdir()
-    stored = folder / "0123456789abcdef.jpg"
-    stored.write_bytes(b"\xff\xd8\xff\xe0 not much of a picture")
-    workspace = Workspace((SampleFile(name="image_1.jpg", path=str(stored), kind="image"),), tmp_path / "made")
-    async with ToolExecutor(workers=1, cache=None) as executor:
-        call = ToolCall(tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"})
-        outcome = await executor.run(call, workspace, ("measure_crop_weed_area",))
-    error = outcome.observation.error
-    assert error.kind == "unreadable_file"
-    assert "image_1.jpg" in error.message
-    assert "0123" not in error.model_dump_json()
-    assert "secret_place" not in error.model_dump_json()
-
-
-@pytest.mark.parametrize("name", ["005", "050"])
-def test_real_photographs_of_a_carrot_field(field_data: Path, tmp_path: Path, name: str) -> None:
-    image = field_data / "cwfid" / "images" / f"{name}.jpg"
-    with artifacts_in(tmp_path):
-        result = get_tool("measure_crop_weed_area")(image)
-    found = np.asarray(Image.open(tmp_path / result.mask.name)) == 3
-    truth = np.asarray(Image.open(field_data / "cwfid" / "vegetation" / f"{name}.png")) > 0
-    assert (found & truth).sum() / (found | truth).sum() > 0.90
-    assert result.crop_px is None, "no head, no rows: nothing to part crop from weeds by"
-    assert "false_colour_suspected" in result.flags
-
-
-def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With heads that learn less than users' do: from each picture once, and from fewer of its cells."""
-    from agrotools.core.files import sha256_of_file
-    from agrotools.tools.crop_weed import training
-
-    for name, least in (("SCALES", (1.0,)), ("ROWS", 2500), ("LANDMARKS", 150)):
-        monkeypatch.setattr(training, name, least)
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    few = tmp_path / "data" / "cwfid"
-    few.mkdir(parents=True)
-    for folder in ("images", "masks", "vegetation"):
-        (few / folder).symlink_to(field_data / "cwfid" / folder)
-    (few / "truth.json").write_text(json.dumps(json.loads((field_data / "cwfid" / "truth.json").read_text())[:8]))
-    heads = {
-        head.name: {image.sha256 for image in head.training} for head in training.train_crop_weed_heads(few.parent)
-    }
-    found: dict[str, list[float]] = {"crop": [], "weed": []}
-    for image in sorted((field_data / "cwfid" / "images").glob("*.jpg"))[:2]:
-        with artifacts_in(tmp_path / image.stem):
-            result = get_tool("measure_crop_weed_area")(image)
-        assert result.method == "model"
-        used = next(name for name in heads if any(f"head {name} " in note for note in result.notes))
-        assert sha256_of_file(image) not in heads[used]
-        mask = np.asarray(Image.open(tmp_path / image.stem / result.mask.name))
-        truth = np.asarray(Image.open(field_data / "cwfid" / "masks" / image.with_suffix(".png").name))
-        plants = np.asarray(Image.open(field_data / "cwfid" / "vegetation" / image.with_suffix(".png").name)) > 0
-        counted = ~(plants & (truth == 0))
-        for name, value in (("crop", 1), ("weed", 2)):
-            mine, theirs = (mask == value) & counted, truth == value
-            found[name].append((mine & theirs).sum() / (mine | theirs).sum())
-    assert np.mean(found["crop"]) > 0.5
-    assert np.mean(found["weed"]) > 0.75
 
 
 def test_a_large_colour_raster_without_data_in_a_part_counts_the_rest(

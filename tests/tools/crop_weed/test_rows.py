@@ -2,13 +2,8 @@ import cv2
 import numpy as np
 import pytest
 
-from agrotools.tools.crop_weed.separation import Rows, likeliest_rows
+from agrotools.tools.crop_weed.separation import find_rows
 from support.picture_files import planted_rows
-
-
-def find_rows(mask: np.ndarray) -> Rows | None:
-    rows = likeliest_rows(mask)
-    return rows if rows is not None and rows.is_evident else None
 
 
 def turned(mask: np.ndarray, angle: float) -> np.ndarray:

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from agrotools.tools.crop_weed.bands import CorrectCounts, rank_triplets
+from agrotools.tools.crop_weed.bands import rank_triplets
 
 
 def five_bands(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -66,15 +66,3 @@ def test_bands_that_jm_misjudges_are_ranked_by_what_can_be_told() -> None:
     assert {"a", "b"} <= set(ranked[0].bands)
     assert {"a", "b"} <= set(ranked[1].bands)
     assert ranked[0].expected_accuracy > 0.95
-
-
-def test_error_of_a_difference_is_that_of_drawn_blocks() -> None:
-    draw = np.random.default_rng(3)
-    total = draw.integers(20, 400, (60, 3)).astype(np.float64)
-    correct = total * draw.uniform(0.5, 0.9, (2, 60, 3))
-    counts = CorrectCounts(correct, total)
-    behind, error = counts.behind(0)
-    again = [CorrectCounts(correct[:, rows], total[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
-    assert behind[0] == error[0] == 0
-    assert behind[1] == pytest.approx(counts.accuracy()[0] - counts.accuracy()[1])
-    assert error[1] == pytest.approx(np.std(again), rel=0.1)

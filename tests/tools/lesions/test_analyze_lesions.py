@@ -15,6 +15,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.lesions.analyze_lesions import RULES
 from agrotools.tools.lesions.result import LeafLesions, grade_of
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.vision import strangeness
 from support.picture_files import discs, noisy, write_raster
 from support.tool_errors import tool_error
 
@@ -91,16 +92,25 @@ def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
     assert [int(row["area_px"]) for row in rows] == [each.area_px for each in result.lesions]
 
 
+def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(tmp_path: Path, monkeypatch) -> None:
+    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
+    assert analysed(image).severity_interval_pct is None, "the picture is unlike photographs of leaves"
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
+    result = analysed(image)
+    low, high = result.severity_interval_pct or (100, 0)
+    assert 0 <= low < result.severity_pct < high <= 100
+    for how in ({"backend": RULES}, {"sensitivity": 0.8}, {"min_lesion_px": 200}):
+        assert analysed(image, **how).severity_interval_pct is None
+
+
 def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) -> None:
     blue_board = saved(tmp_path, leaf_picture(ellipse(), spots(), board=(60, 90, 190)), "blue.png")
     result = analysed(blue_board)
     assert result.method == "rules"
     assert "out_of_distribution" in result.flags
-    assert any("background of another colour" in note for note in result.notes)
     round_leaf = discs(SHAPE, [(240, 150)], 110)
     result = analysed(saved(tmp_path, leaf_picture(round_leaf, spots()), "round.png"))
     assert result.method == "rules"
-    assert any("colour or shape" in note for note in result.notes)
     assert "out_of_distribution" in analysed(blue_board, RULES).flags
 
 
@@ -115,7 +125,6 @@ def test_scale_grades_and_masks_of_no_leaf(tmp_path: Path) -> None:
     assert scaled.lesions[0].area_mm2 == pytest.approx(plain.lesions[0].area_px / 16)
     assert "no_scale" not in scaled.flags
     assert scaled.grade == 1
-    assert any("Esgario" in note for note in scaled.notes)
     known = SampleFile(name="leaf.png", path="leaf.png", kind="image", gsd_m=0.00025)
     assert analysed(image, RULES, known).scale_mm_px == pytest.approx(0.25)
     error = fault(image, leaf_mask=saved(tmp_path, np.where(ellipse(), 0, 255).astype(np.uint8), "board.png"))
@@ -172,46 +181,6 @@ def test_several_leaves_and_a_cut_one(tmp_path: Path) -> None:
     assert (result.n_lesions, result.table) == (0, None)
     cut = analysed(saved(tmp_path, leaf_picture(ellipse(centre=(100, 150)), spots()), "cut.png"))
     assert "leaf_cut" in cut.flags
-
-
-def test_a_photograph_trimmed_to_the_leaf_is_left_to_the_model(field_data: Path, tmp_path: Path) -> None:
-    """Colour rules read strong rust 43 % too low there."""
-    with Image.open(field_data / "coffee_lesions" / "images" / "597.jpg") as whole:
-        box = analysed(saved(tmp_path, np.asarray(whole))).leaf_box
-        trimmed = whole.crop((box[0] + 15, box[1] + 8, box[2] - 15, box[3] - 8)).reduce(4)
-    result = analysed(saved(tmp_path, np.asarray(trimmed), "trimmed.png"))
-    assert "leaf_cut" in result.flags
-    assert result.method == "model"
-    assert result.severity_pct == pytest.approx(analysed(tmp_path / "leaf.png").severity_pct, rel=0.25)
-
-
-def test_the_interval_of_real_leaves_holds_the_severity_and_grows_with_it(field_data: Path) -> None:
-    folder = field_data / "coffee_lesions" / "images"
-    healthy, rusty = (analysed_at(folder / name) for name in ("1110.jpg", "597.jpg"))
-    assert healthy.severity_pct < 0.5
-    assert 3 < rusty.severity_pct < 12
-    widths = []
-    for result in (healthy, rusty):
-        low, high = result.severity_interval_pct or (100, 0)
-        assert 0 <= low <= result.severity_pct <= high <= 100
-        widths.append(high - low)
-    assert widths[0] < widths[1]
-    for how in ({"backend": RULES}, {"sensitivity": 0.8}, {"min_lesion_px": 200}):
-        assert analysed_at(folder / "597.jpg", **how).severity_interval_pct is None, "not measured with these settings"
-
-
-def analysed_at(image: Path, backend: str | None = None, **arguments: Any) -> LeafLesions:
-    with call_context(CallContext(keep=lambda artifact, _content: artifact, backend=backend)):
-        return get_tool("analyze_lesions")(image, **arguments)
-
-
-def test_what_is_no_leaf_gets_no_interval_and_a_flag(tmp_path: Path) -> None:
-    meadow = noisy((90, 150, 60), SHAPE, 5, 60.0)
-    meadow[:, ::9] = (200, 40, 160)
-    for backend in (None, RULES):
-        result = analysed(saved(tmp_path, meadow), backend)
-        assert "out_of_distribution" in result.flags
-        assert result.severity_interval_pct is None
 
 
 def test_a_leaf_before_soil(tmp_path: Path) -> None:
@@ -278,7 +247,6 @@ def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) ->
 def test_no_leaf(tmp_path: Path, pixels: np.ndarray, mode: str) -> None:
     found = fault(saved(tmp_path, pixels), mode=mode)
     assert found.kind == "nothing_found"
-    assert found.hint
 
 
 def test_bad_files_and_arguments(tmp_path: Path) -> None:

@@ -189,17 +189,6 @@ def test_a_raster_without_data(tmp_path: Path) -> None:
     assert fault(image, region=[0, 25, 50, 40]).kind == "region_empty"
 
 
-@pytest.mark.slow
-def test_cover_and_classes_of_real_fields(tmp_path: Path, field_data: Path) -> None:
-    for image in sorted((field_data / "cwfid" / "images").glob("*.jpg"))[:3]:
-        mask = field_data / "cwfid" / "vegetation" / image.with_suffix(".png").name
-        true = 100 * float((np.asarray(Image.open(mask)) > 0).mean())
-        with artifacts_in(tmp_path):
-            assert get_tool("describe_region")(image).vegetation_pct == pytest.approx(true, abs=2)
-            classes = get_tool("describe_region")(mask).class_pcts
-        assert sum(pct for name, pct in classes.items() if name != "class 0") == pytest.approx(true)
-
-
 def test_cover_that_cannot_be_told_is_null(tmp_path: Path) -> None:
     result = described(saved(tmp_path, noisy((24, 20, 14), (90, 120))))
     assert result.vegetation_pct is None

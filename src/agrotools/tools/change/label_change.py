@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,12 @@ from agrotools.tools.change.result import (
     class_cells,
     class_changes,
 )
+from agrotools.tools.pictures import class_names_of
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.alignment import check_sizes
 from agrotools.vision.blocks import block_boxes
-from agrotools.vision.rasters import RasterSource
-from agrotools.vision.reading import LabelImage, read_labels
+from agrotools.vision.reading import read_labels
 
 _MOST_CLASSES = 100
 _FOR_PICTURES = "for pictures leave out label_map and mask_diff"
@@ -70,7 +71,12 @@ def class_table(
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
         hint = f"label rasters have up to {_MOST_CLASSES} classes; {_FOR_PICTURES}"
         raise ToolError("invalid_argument", why, argument="before", hint=hint)
-    class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
+    first, second = (class_names_of(None, known) for known in classes)
+    twice = [number for number in first.keys() & second if first[number] != second[number]]
+    if label_map is None and twice:
+        why = f"class {twice[0]} has another name in {names[0]} than in {names[1]}"
+        raise ToolError("invalid_argument", why, argument="label_map", hint="say with label_map what the numbers mean")
+    class_names = class_names_of(label_map, None) if label_map is not None else first | second
     if not class_names:
         # The two dates may use different numbers for the marked area, such as 1 and 255.
         if all(np.count_nonzero(values) <= 1 and (values >= 0).all() for values in present):
@@ -90,29 +96,6 @@ def class_table(
     return ClassTable(numbers, places, tuple(counted_names), is_marked, notes, flags)
 
 
-def _from_map(label_map: Mapping[str, Sequence[int]]) -> dict[int, str]:
-    class_names: dict[int, str] = {}
-    for name, members in label_map.items():
-        title = name.strip()
-        if not title:
-            raise ToolError("invalid_argument", "label_map has a class without a name", argument="label_map")
-        for number in members:
-            if class_names.setdefault(number, title) != title:
-                raise ToolError("invalid_argument", f"label_map: {number} has two names", argument="label_map")
-    return class_names
-
-
-def _from_files(classes: tuple[Mapping[str, str] | None, ...], files: tuple[str, str]) -> dict[int, str]:
-    class_names: dict[int, str] = {}
-    for known in classes:
-        for number, title in (known or {}).items():
-            if number.strip().lstrip("-").isdigit() and class_names.setdefault(int(number), title) != title:
-                why = f"class {number} has another name in {files[0]} than in {files[1]}"
-                hint = "say with label_map what the numbers mean in both"
-                raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
-    return class_names
-
-
 _PALETTE = np.array(
     [(70, 70, 70), (86, 180, 233), (213, 94, 0), (240, 228, 66), (0, 158, 115), (204, 121, 167), (0, 114, 178),
      (230, 159, 0), (170, 170, 170), (94, 70, 50)], np.uint8)  # fmt: skip
@@ -128,7 +111,8 @@ class _Labels:
     width: int
     height: int
     read: ClassReader
-    draw: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
+    shown: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+    """Function that returns the class numbers before and after at the size of a panel or larger."""
     in_file_m: float | None = None
     tile: tuple[int, int] = (1, 1)
     notes: tuple[str, ...] = ()
@@ -172,7 +156,7 @@ def label_change(
             kinds = class_changes(old, new, valid, least, has_direction=table.is_marked and size == 2)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
             counts += class_cells(old, new, kinds, size)
-        before, after = labels.draw(table)
+        before, after = (_colour_classes(values, table) for values in labels.shown())
     if not counts.sum():
         raise ToolError("nothing_found", "no pixel has a class that counts in both files", argument=files.arguments[1])
     moved = int(counts.sum() - np.trace(counts))
@@ -198,14 +182,8 @@ def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
     """Return the water areas of two water masks; if they differ, the event is None, because masks show no cause."""
     if counts is None or len(counts.classes) != 2:
         return None
-    before, after = int(counts.px[1].sum()), int(counts.px[:, 1].sum())
     same = int(counts.px[0, 1] + counts.px[1, 0]) == 0
-    return PondChange(
-        event="none" if same else None,
-        area_before_px=before,
-        area_after_px=after,
-        delta_pct=100 * (after - before) / before if before else None,
-    )
+    return PondChange.of("none" if same else None, int(counts.px[1].sum()), int(counts.px[:, 1].sum()))
 
 
 def _present_classes(labels: _Labels, box: Box, files: LabelFiles) -> tuple[Classes, Classes]:
@@ -235,7 +213,8 @@ def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
             yield labels
         return
     first, second = (
-        _read_labels(*each) for each in zip((files.before, files.after), files.arguments, files.names, strict=True)
+        read_labels(path, argument=argument, shown_as=name)
+        for path, argument, name in zip((files.before, files.after), files.arguments, files.names, strict=True)
     )
     check_sizes(first.classes.shape, second.classes.shape, files.names, files.arguments[1])
     height, width = first.classes.shape
@@ -248,18 +227,8 @@ def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
         rows, columns = slice(box[1], box[3]), slice(box[0], box[2])
         return first.classes[rows, columns], second.classes[rows, columns], valid[rows, columns]
 
-    def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        return _colour_classes(first.classes, table), _colour_classes(second.classes, table)
-
-    yield _Labels(width, height, read, draw, notes=(*first.notes, *second.notes))
-
-
-def _read_labels(path: Path, argument: str, name: str) -> LabelImage:
-    try:
-        return read_labels(path, argument=argument, shown_as=name)
-    except ToolError as error:
-        hint = f"{error.hint}; {_FOR_PICTURES}" if argument in ("before", "after") else error.hint
-        raise ToolError(error.kind, error.message, argument=argument, hint=hint) from error
+    arrays = first.classes, second.classes
+    yield _Labels(width, height, read, lambda: arrays, notes=(*first.notes, *second.notes))
 
 
 @contextmanager
@@ -277,12 +246,10 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
             first, second = map(_to_class_numbers, values, (valid, valid), (source.name for source in sources))
             return first, second, valid
 
-        def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-            return _thumbnail(pair.first, table), _thumbnail(pair.second, table)
-
         yield _Labels(
-            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.tile,
-            pair.notes, pair.flags,
+            pair.first.width, pair.first.height, read,
+            lambda: (thumbnail(pair.first, [1])[0], thumbnail(pair.second, [1])[0]),
+            pair.first.sampling.gsd_m, pair.tile, pair.notes, pair.flags,
         )  # fmt: skip
 
 
@@ -295,14 +262,7 @@ def _to_class_numbers(values: NDArray[np.float32], valid: NDArray[np.bool_], nam
     return classes.astype(np.int32)
 
 
-def _thumbnail(source: RasterSource, table: ClassTable) -> NDArray[np.uint8]:
-    values = thumbnail(source, [1])[0]
+def _colour_classes(values: NDArray[Any], table: ClassTable) -> NDArray[np.uint8]:
     known = np.isin(values, table.numbers)
-    coloured = _colour_classes(np.where(known, values, table.numbers[0]).astype(np.int32), table)
-    coloured[~known] = 255
-    return coloured
-
-
-def _colour_classes(classes: Classes, table: ClassTable) -> NDArray[np.uint8]:
-    places = table.places[np.clip(np.searchsorted(table.numbers, classes), 0, table.numbers.size - 1)]
-    return np.where((places < 0)[..., None], np.uint8(255), _PALETTE[places % len(_PALETTE)])
+    places = table.places_of(np.where(known, values, table.numbers[0]).astype(np.int32))
+    return np.where((known & (places >= 0))[..., None], _PALETTE[places % len(_PALETTE)], np.uint8(255))

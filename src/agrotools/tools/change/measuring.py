@@ -1,8 +1,6 @@
 """Change between two pictures or rasters: by normalised differences of bands, or of colours, plants and water."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,8 +15,6 @@ from agrotools.tools.change.pairs import (
     Pictures,
     RasterPair,
     are_rasters,
-    band_names,
-    band_roles,
     check_common,
     frame_of,
     grey_pair,
@@ -49,10 +45,11 @@ from agrotools.tools.change.result import (
     two_classes,
     without_specks,
 )
-from agrotools.tools.workspace import shown_name
+from agrotools.tools.pictures import known_roles
+from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import block_boxes
-from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
+from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import INDICES, choose_index, index_values, otsu_of_counts, segment
 
@@ -67,26 +64,6 @@ _BINS = 512
 _NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
 
 Bands = Mapping[str, int | str]
-
-
-@dataclass(frozen=True, eq=False)
-class _Indices:
-    """A vegetation index of two rasters."""
-
-    pair: RasterPair
-    index: Index
-    numbers: tuple[list[int], list[int]]
-
-    def read(self, box: Box | None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the index of both dates in a box, or of the whole rasters at the size of a panel."""
-
-        def values(source: RasterSource, numbers: list[int]) -> NDArray[np.float32]:
-            bands = thumbnail(source, numbers) if box is None else source.read(numbers, box)
-            if len(numbers) == 1:
-                return bands[0]
-            return index_values(self.index, dict(zip(INDICES[self.index].bands, bands, strict=True)))
-
-        return values(self.pair.first, self.numbers[0]), values(self.pair.second, self.numbers[1])
 
 
 def measure_change(
@@ -109,12 +86,11 @@ def measure_change(
             return holds(source, path, bands)
 
     rasters = bands is not None or are_rasters(before, after)
-    if target == "vegetation":
-        refuse_unfit(method, ("auto",), "vegetation is compared by an index")
-        if rasters and (says(_has_index, before, "before") or not says(_has_colours, before, "before")):
-            return index_change(before, after, bands, threshold=threshold, request=request)
-    if target == "pond":
-        refuse_unfit(method, ("auto",), "ponds are found on each date and then compared")
+    if target in ("vegetation", "pond"):
+        refuse_unfit(method, ("auto",), f"{target} is found on each date and then compared")
+    with_index = rasters and target == "vegetation"
+    if with_index and (says(_has_index, before, "before") or not says(_has_colours, before, "before")):
+        return index_change(before, after, bands, threshold=threshold, request=request)
     has_bands = rasters and says(_has_land_bands, before, "before") and says(_has_land_bands, after, "after")
     if has_bands and target != "pond" and method in ("auto", "post_class"):
         return land_class_change(before, after, bands, water_only=False, request=request)
@@ -133,12 +109,11 @@ def _has_index(source: RasterSource, path: Path, bands: Bands | None) -> bool:
 
 
 def _has_land_bands(source: RasterSource, path: Path, bands: Bands | None) -> bool:
-    return all(role in band_roles(source, path, bands) for role in _NEEDED)
+    return all(role in known_roles(source, bands, file_info(path))[0] for role in _NEEDED)
 
 
 def _has_colours(source: RasterSource, path: Path, bands: Bands | None) -> bool:
-    names = band_names(source, path)
-    roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names)
+    roles = known_roles(source, bands, file_info(path))[0]
     return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
 
 
@@ -147,14 +122,26 @@ def index_change(
 ) -> ChangeInputs:
     """Threshold the difference of a vegetation index, in strips, so that rasters may be of any size."""
     names = shown_name(before), shown_name(after)
-    with _open_indices(before, after, bands) as indices:
-        source = indices.pair.first
+    with open_raster_pair(before, after) as pair:
+        source = pair.first
+        index, numbers = _common_index(pair, before, after, bands)
+
+        def read(box: Box | None) -> list[NDArray[np.float32]]:
+            """Return the index of both dates in a box, or of the whole rasters at the size of a panel."""
+            values: list[NDArray[np.float32]] = []
+            for raster, chosen in zip((pair.first, pair.second), numbers, strict=True):
+                read_bands = thumbnail(raster, chosen) if box is None else raster.read(chosen, box)
+                is_ready = len(chosen) == 1
+                of_role = {} if is_ready else dict(zip(INDICES[index].bands, read_bands, strict=True))
+                values.append(read_bands[0] if is_ready else index_values(index, of_role))
+            return values
+
         frame = frame_of(request, (source.width, source.height), (before, after), source.sampling.gsd_m)
         box = frame.box
         if threshold == "otsu":
             histogram = np.zeros(_BINS, np.int64)
-            for part in block_boxes(box, indices.pair.tile, BLOCK_PX):
-                first, second = indices.read(part)
+            for part in block_boxes(box, pair.tile, BLOCK_PX):
+                first, second = read(part)
                 size = np.abs(second - first)
                 histogram += np.histogram(np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0))[0]
             level = max(LEAST_DIFFERENCE, otsu_of_counts(histogram, np.linspace(0.0, 2.0, _BINS + 1)))
@@ -162,8 +149,8 @@ def index_change(
             level = float(threshold)
         sums, number, outside = np.zeros(2), 0, 0
         changes = np.full((source.height, source.width), NO_DATA, np.uint8)
-        for part in frame.parts(indices.pair.tile):
-            first, second = indices.read(part)
+        for part in frame.parts(pair.tile):
+            first, second = read(part)
             difference = second - first
             valid = np.isfinite(difference)
             number += int(np.count_nonzero(valid))
@@ -179,11 +166,10 @@ def index_change(
             why = f"{100 * outside / number:.0f} % of the values of {names[0]} or {names[1]} are not in -1..1"
             hint = "name the bands to compute the index from, or give classes as before_mask and after_mask"
             raise ToolError("invalid_argument", why, argument="bands", hint=hint)
-        pictures = grey_pair(*indices.read(None))
-        pair = indices.pair
+        pictures = grey_pair(*read(None))
     count = counts_of(changes[box[1] : box[3], box[0] : box[2]])
     changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
-    name = indices.index.upper()
+    name = index.upper()
     return ChangeInputs(
         changes=changes,
         before=pictures[0],
@@ -194,7 +180,7 @@ def index_change(
         words={GAINED: f"{name} up", LOST: f"{name} down"},
         gsd_m=frame.scale.gsd_m,
         vegetation=VegetationChange(
-            index=indices.index,
+            index=index,
             mean_before=float(sums[0] / number),
             mean_after=float(sums[1] / number),
             threshold=level,
@@ -228,26 +214,28 @@ def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tup
     return True, ("plants differ; whether land use does cannot be told from two dates",), flags
 
 
-@contextmanager
-def _open_indices(before: Path, after: Path, bands: Bands | None) -> Iterator[_Indices]:
-    with open_raster_pair(before, after) as pair:
-        sources = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
-        if sources[0] is None or sources[1] is None:
-            missing = pair.first if sources[0] is None else pair.second
-            why = f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}"
-            hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index"
-            raise ToolError("band_not_found", why, argument="bands", hint=hint)
-        (index, first), (other, second) = sources[0], sources[1]
-        if index != other or len(first) != len(second):
-            why = f"{pair.first.name} offers {index} and {pair.second.name} {other}: they cannot be compared"
-            hint = "name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}"
-            raise ToolError("band_not_found", why, argument="bands", hint=hint)
-        yield _Indices(pair, index, (first, second))
+def _common_index(
+    pair: RasterPair, before: Path, after: Path, bands: Bands | None
+) -> tuple[Index, tuple[list[int], list[int]]]:
+    """Return the index that both rasters have, and the bands of each that hold it or that it is computed from."""
+    sources = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
+    if sources[0] is None or sources[1] is None:
+        missing = pair.first if sources[0] is None else pair.second
+        why = f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}"
+        hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index"
+        raise ToolError("band_not_found", why, argument="bands", hint=hint)
+    (index, first), (other, second) = sources[0], sources[1]
+    if index != other or len(first) != len(second):
+        why = f"{pair.first.name} offers {index} and {pair.second.name} {other}: they cannot be compared"
+        hint = "name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}"
+        raise ToolError("band_not_found", why, argument="bands", hint=hint)
+    return index, (first, second)
 
 
 def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, list[int]] | None:
     """Return an index and the band that holds it or the bands to compute it from, or None if there is no index."""
-    names = band_names(source, path)
+    info = file_info(path)
+    names = source.names(info.bands if info else None)
     request = {key.strip().lower(): band for key, band in (bands or {}).items()}
     for index in _NORMALISED:
         if index in request:
@@ -256,7 +244,7 @@ def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[In
         for index in _NORMALISED:
             if name and name.strip().lower() == index:
                 return index, [number]
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, info)[0]
     for index in _NORMALISED:
         if all(role in roles for role in INDICES[index].bands):
             return index, [roles[role] for role in INDICES[index].bands]
@@ -311,7 +299,7 @@ def land_class_change(
 
 def _classify(source: RasterSource, path: Path, bands: Bands | None) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return the index in :data:`CLASSES` of each pixel, -1 without data, and a picture."""
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, file_info(path))[0]
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     valid = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(valid.shape, np.int64)
@@ -411,7 +399,6 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     before, after = ponds.water_before, ponds.water_after
     changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after), 1)
     inside = slices_of(pictures.box)
-    area_before, area_after = int(before[inside].sum()), int(after[inside].sum())
     # The search for a dry basin at the place of the water requires two registered pictures.
     weak = (_UNUSABLE | {"registration_uncertain"}) & set(pictures.flags)
     event = None if weak else ponds.event
@@ -422,12 +409,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
         changed=None if event is None else event != "none",
         words={GAINED: "water gained", LOST: "water lost"},
         counts=two_classes(("no water", "water"), before[inside], changes[inside]),
-        pond=PondChange(
-            event=event,
-            area_before_px=area_before,
-            area_after_px=area_after,
-            delta_pct=100 * (area_after - area_before) / area_before if area_before else None,
-        ),
+        pond=PondChange.of(event, int(before[inside].sum()), int(after[inside].sum())),
         notes=(*ponds.notes, "change is counted of ponds that are water on one date only, not along shifting shores"),
         flags=ponds.flags,
     )

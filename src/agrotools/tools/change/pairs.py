@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX, ChangeRequest
-from agrotools.tools.pictures import Scale, choose_scale
+from agrotools.tools.pictures import Scale, choose_scale, known_roles
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
 from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
-from agrotools.vision.reading import picture_of, read_image, stretched_picture
+from agrotools.vision.rasters import RasterSource, open_raster
+from agrotools.vision.reading import picture_of, read_image
 
 _TALLEST_BLOCK = 1024
 BLOCK_PX = 2_000_000
@@ -156,19 +156,6 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
         return np.dstack([grey_levels, grey_levels, grey_levels])
 
     return grey(first), grey(second)
-
-
-def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
-    """Return the known names of the file's bands, else the names in the raster."""
-    return source.names(info.bands if (info := file_info(path)) else None)
-
-
-def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths."""
-    names = band_names(source, path)
-    if bands is not None:
-        return chosen_roles(bands, names, file=source.name)
-    return roles_by_name(names) or source.roles
 
 
 _LONGEST_SIDE = 1024
@@ -328,7 +315,6 @@ def read_pictures(
             )
         if not shift.is_clear:
             flags.append("registration_uncertain")
-            notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif (round(shift.dx), round(shift.dy)) != (0, 0):
             second, shifted_valid = shift_back(second, valid, shift)
             valid = shifted_valid & valid
@@ -336,15 +322,13 @@ def read_pictures(
             infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
     sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
-    for picture, name in ((first, names[0]), (second, names[1])):
+    for picture in (first, second):
         sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
         mean, spread = cv2.meanStdDev(sample, mask=sampled_valid)
         if sampled_valid.any() and float(mean.mean()) < _DARK:
             flags.append("too_dark")
-            notes.append(f"{name} is almost black")
         if sampled_valid.any() and float(spread.max()) < _FLAT:
             flags.append("featureless_image")
-            notes.append(f"{name} is one colour everywhere")
     return Pictures(
         first, second, valid, box, scale.gsd_m, shift_px, infrared, tuple(notes), tuple(dict.fromkeys(flags))
     )
@@ -362,7 +346,7 @@ class _View:
 
 
 def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
-    roles = band_roles(source, path, bands)
+    roles = known_roles(source, bands, file_info(path))[0]
     numbers = list(roles.values())
     if bands is None:
         numbers = source.data_bands
@@ -371,14 +355,11 @@ def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | 
     by_role: dict[Role, NDArray[np.float32]] = {
         role: values[numbers.index(number)] for role, number in roles.items() if number in numbers
     }
-    if not valid.any() or not by_role:
+    if not valid.any() or not {"R", "G", "B"} <= by_role.keys():
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
         notes = tuple(f"{source.name}: {note}" for note in picture.notes)
         return _View(picture.pixels, common_valid, notes)
-    if not {"R", "G", "B"} <= by_role.keys():
-        note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
-        return _View(stretched_picture(by_role), valid, (note,))
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)

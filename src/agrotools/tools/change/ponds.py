@@ -124,10 +124,6 @@ def _compare(
         event = None
     if event is None:
         flags.append("pond_event_unclear")
-        notes.append(
-            "whether water came or went, or whether a basin is there on the dry date, cannot be told: a near infrared"
-            " band, a sharper picture or one of another season would help"
-        )
     elif probability is not None:
         notes.append(f"on the dry date a basin is there with probability {probability:.2f}: {event}")
     if len(lost) + len(gained) > 1:

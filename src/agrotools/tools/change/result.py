@@ -71,6 +71,12 @@ class PondChange(ResultPart):
     delta_pct: float | None
     """change of the water area, percent of the area before; null without water before"""
 
+    @classmethod
+    def of(cls, event: PondEvent | None, before: int, after: int) -> "PondChange":
+        """Return the change between two areas of water, pixels."""
+        delta_pct = 100 * (after - before) / before if before else None
+        return cls(event=event, area_before_px=before, area_after_px=after, delta_pct=delta_pct)
+
 
 class VegetationChange(ResultPart):
     """Change of plants."""

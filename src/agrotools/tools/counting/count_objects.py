@@ -175,7 +175,6 @@ def _find_plants(
         if doubt := doubt_of_cover(picture.photo, plants):
             notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
         if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
-            notes = (*notes, "the picture is unlike photographs of plants in a field: these may be other things")
             flags = (*flags, FLAG)
     scale = choose_scale(gsd_m, picture.gsd_m)
     return _Found(objects, picture.display, picture.valid, box, clipped, scale, notes, flags)

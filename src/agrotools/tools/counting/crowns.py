@@ -58,13 +58,21 @@ Heights = NDArray[np.float32]
 
 
 def find_crowns(
-    heights: Heights, gsd_m: float, *, min_height_m: float = 2.0, window_m: tuple[float, float] = (0.6, 0.085)
-) -> CountedObjects:
+    heights: Heights, gsd_m: float, box: Box, *, min_height_m: float, window_m: tuple[float, float]
+) -> tuple[CountedObjects, list[int]]:
     """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the
-    crowns. ``heights``: metres, NaN without data; ``window_m``: a and b of the window's radius a + b * height,
-    metres. The score is 1 for an isolated tree or one well above its neighbours, near 0.3 for one barely above them."""
+    crowns. Also return the number of tops in ``box`` with each window of :data:`WINDOW_RANGE`.
+
+    ``heights``: metres, NaN without data; ``window_m``: a and b of the window's radius a + b * height, metres. The
+    score is 1 for an isolated tree or one well above its neighbours, near 0.3 for one barely above them.
+    """
     filled, smooth, factor = _prepare(heights, gsd_m)
     gsd_m = gsd_m * factor
+    counts: list[int] = []
+    for share in WINDOW_RANGE:
+        rows, columns = _tops(smooth, gsd_m, min_height_m, (window_m[0] * share, window_m[1] * share))
+        x, y = (columns + 0.5) * factor, (rows + 0.5) * factor
+        counts.append(int(np.count_nonzero((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))))
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
     labels = _grow_crowns(smooth, rows, columns, min_height_m)
     has_crown = labels[rows, columns] > 0
@@ -76,16 +84,7 @@ def find_crowns(
         scores=_scores(smooth, labels, smooth[rows, columns]),
         heights_m=filled[rows, columns].astype(np.float64),
     )
-    return crowns.chosen(has_crown).scaled(factor)
-
-
-def count_tops(heights: Heights, gsd_m: float, box: Box, *, min_height_m: float, window_m: tuple[float, float]) -> int:
-    """Count the tree tops in a box of the model; arguments as in :func:`find_crowns`."""
-    _, smooth, factor = _prepare(heights, gsd_m)
-    rows, columns = _tops(smooth, gsd_m * factor, min_height_m, window_m)
-    x0, y0, x1, y1 = box
-    x, y = (columns + 0.5) * factor, (rows + 0.5) * factor
-    return int(np.count_nonzero((x >= x0) & (x < x1) & (y >= y0) & (y < y1)))
+    return crowns.chosen(has_crown).scaled(factor), counts
 
 
 def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
@@ -250,16 +249,10 @@ def crowns_of_raster(
         left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
         right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
         heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)
-        crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
         within = (x0 - left, y0 - top, x1 - left, y1 - top)
-        low, high = (
-            count_tops(
-                heights, gsd_m, within, min_height_m=min_height_m, window_m=(window_m[0] * share, window_m[1] * share)
-            )
-            for share in WINDOW_RANGE
-        )
+        crowns, (low, high) = find_crowns(heights, gsd_m, within, min_height_m=min_height_m, window_m=window_m)
         fewest, most = fewest + low, most + high
-        parts.append(crowns.centred_in((x0, y0, x1, y1)))
+        parts.append(crowns.scaled(1, left, top).centred_in((x0, y0, x1, y1)))
     objects = join_objects(parts)
     area_ha = measured * gsd_m**2 / 10_000
     crowded = len(objects) > 1 and len(objects) / area_ha > DENSEST_PER_HA
@@ -273,13 +266,9 @@ def crowns_of_raster(
         f"count_interval: {fewest} trees by a window {WINDOW_RANGE[0]:g} times as wide, {most} by one "
         f"{WINDOW_RANGE[1]:g} times as wide, and {HIDDEN:g} times as many for trees below others",
     )
-    if is_wide:
-        notes = (*notes, "the count is weak: with another crown width it would be under half or over twice as high")
     no_heights = float(np.nanmin(picture.means)) < 0 and float(np.nanmax(picture.means)) <= 1
     if no_heights:
         notes = (*notes, INDEX_NOTE)
-    if crowded:
-        notes = (*notes, f"over {DENSEST_PER_HA:,.0f} trees per hectare: check gsd_m, and whether these are trees")
     return CrownCount(
         objects=objects,
         picture=viridis(picture.means, 0.0, max(top_m, min_height_m + 1)),

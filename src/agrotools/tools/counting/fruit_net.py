@@ -147,16 +147,11 @@ class CountCalibration(DescriptionPart):
 
     ``threshold``: least score at which counts have no bias. ``spread``: half-width of the 90 % interval divided by the
     number of unsure boxes plus :data:`ADDED`; None if there are too few photographs, or it is so wide that it says
-    little. ``error``: sum of absolute errors over the number of fruits. ``coverage``: share of held-out photographs
-    inside; ``coverage_low``: its exact 95 % lower bound.
+    little.
     """
 
     threshold: Share
     spread: Annotated[FiniteFloat, Field(ge=0)] | None
-    photographs: int
-    error: Annotated[FiniteFloat, Field(ge=0)]
-    coverage: Share
-    coverage_low: Share
 
 
 class BoxFigures(DescriptionPart):

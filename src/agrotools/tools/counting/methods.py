@@ -119,19 +119,14 @@ def fruit_by_net(
     flags: list[str] = []
     if len(scales) > 1:
         flags.append("size_guessed")
-        notes.append("looked for at several sizes: expected_size_px makes the count surer")
-    weak = [f"{name} {net.info.figures[name].f1:.2f}" for name in fruits if net.info.figures[name].f1 < _WEAK_F1]
-    if weak:
+    if any(net.info.figures[name].f1 < _WEAK_F1 for name in fruits):
         flags.append("weak_detector")
-        notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
     unlike = strangeness(pixels, "fruit").is_strange
     mistaken = others > MOST_OTHERS and bool((scores >= DEFAULT_SCORE).any())
     calibrated = net.info.counts[fruits[0]] if len(fruits) == 1 else None
     interval_of = None
     if unlike or mistaken:
         flags.append(FLAG)
-        why = "is unlike photographs of fruit on the plant" if unlike else "shows mostly other kinds of fruit"
-        notes.append(f"the picture {why}: how far the count is off is not known")
     elif calibrated is not None and calibrated.spread is not None:
         low, high = _rescale_scores(DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)).tolist()
 
@@ -139,16 +134,8 @@ def fruit_by_net(
             return net.count_interval(fruits[0], count, int(((found >= low) & (found < high)).sum()))
 
         interval_of = of_count
-        notes.append(
-            f"90 % interval from {calibrated.photographs} photographs not learnt from; "
-            f"{100 * calibrated.coverage:.0f} % of held-out ones inside, "
-            f"by their number at least {100 * calibrated.coverage_low:.0f} %"
-        )
     else:
         flags.append("ranking_only")
-        notes.append("for ranking pictures only: too few photographs, or errors too large, for an interval")
-        if calibrated is not None:
-            notes.append(f"counts on photographs not learnt from were off by {100 * calibrated.error:.0f} % in sum")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
 

@@ -304,27 +304,3 @@ def band_numbers(
     if len(set(names)) < len(names):
         names = [f"band_{number}" for number in numbers]
     return dict(zip(names, numbers, strict=True))
-
-
-def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
-    """Return notes on the data and method of the ranking."""
-    if ranking is None:
-        return ()
-    source = {
-        "labels": "the label raster",
-        "row": "this call's own segmentation (index and rows)",
-        "model": "this call's own segmentation (index and trained head)",
-        "index": "this call's own segmentation (index)",
-    }[ranking.classes_from]
-    classes = ", ".join(ranking.classes)
-    by = (
-        f"the share of {classes} that a classifier gets right on blocks it was not learnt from"
-        if ranking.ranked_by == "expected_accuracy"
-        else f"the JM distance of the worst told pair of {classes} (too few pixels to try a classifier)"
-    )
-    return (f"band triplets are ranked by {by}; classes are those of {source}",)
-
-
-def ranking_flags(ranking: Separability | None) -> tuple[str, ...]:
-    """Return ``separability_from_own_classes`` unless the classes come from labels."""
-    return () if ranking is None or ranking.classes_from == "labels" else ("separability_from_own_classes",)

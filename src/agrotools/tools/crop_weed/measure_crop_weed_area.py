@@ -32,7 +32,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     classes = file.classes if file else None
     if meaning is not None or classes:
         present = [int(number) for number in classes or () if number.strip().isdecimal()]
-        numbers = meaning_of_classes(meaning, classes, str(source), present).numbers
+        numbers = meaning_of_classes(meaning, classes, str(source), present)[0]
         call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
     call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
     call = drop_arguments(call, "index", "separation")
@@ -102,7 +102,7 @@ def _from_picture(
     separation: SeparationChoice,
     region: Box | None,
 ) -> CropWeedArea:
-    from agrotools.tools.crop_weed.bands import ranked_bands, ranking_flags, ranking_notes
+    from agrotools.tools.crop_weed.bands import ranked_bands
     from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
@@ -130,10 +130,8 @@ def _from_picture(
             notes.append(f"plant cover is uncertain: {weakness}")
         if is_false_colour(picture.photo):
             flags.append("false_colour_suspected")
-            notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
         if strangeness(picture.photo, "field").is_strange:
             flags.append(FLAG)
-            notes.append("this picture is unlike the field photographs that this tool was measured on")
     separated = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
     if separated.crop is None:
@@ -146,6 +144,7 @@ def _from_picture(
     ranking = None
     if picture.is_raster:
         ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
+    of_ranking = () if ranking is None else ("separability_from_own_classes",)
     return area_result(
         shown=picture.display,
         classes=classes,
@@ -156,8 +155,8 @@ def _from_picture(
         index=chosen,
         rows=separated.rows,
         separability=ranking,
-        notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
-        flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
+        notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes),
+        flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *of_ranking),
     )
 
 
@@ -169,19 +168,15 @@ def _from_labels(
     region: Box | None,
     bands: Bands | None,
 ) -> CropWeedArea:
-    from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, area_result, label_areas
+    from agrotools.tools.crop_weed.bands import ranked_bands
+    from agrotools.tools.crop_weed.result import area_result, label_classes
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
     labels = read_labels(source, argument="image" if source == image else "label_raster", shown_as=name)
     height, width = labels.classes.shape
     box, clipped = clipped_region(region, width, height, name)
-    areas = label_areas(labels, label_map, info.classes if info else None, name)
-    notes, flags = [*labels.notes, *areas.notes], [*areas.flags, *clipped]
-    classes = np.full(labels.classes.shape, OTHER, np.uint8)
-    for value, area in ((CROP, areas.crop), (WEED, areas.weed), (SOIL, areas.soil), (NO_DATA, ~areas.valid)):
-        classes[area] = value
+    classes, notes, flags = label_classes(labels, label_map, info.classes if info else None, name)
     known = next((item.gsd_m for item in (info, image_info) if item and item.gsd_m), None)
     canvas = np.full((height, width, 3), 235, np.uint8)
     ranking = None
@@ -189,7 +184,6 @@ def _from_labels(
         canvas, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
         known = known or of_picture
         ranking = ranked_bands(of_bands, classes, box, "labels")
-    notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
         shown=canvas,
         classes=classes,
@@ -198,8 +192,8 @@ def _from_labels(
         separated=True,
         method="labels",
         separability=ranking,
-        notes=tuple(notes),
-        flags=tuple(flags),
+        notes=(*labels.notes, *notes, "classes counted in the label raster: exact"),
+        flags=(*flags, *clipped),
     )
 
 

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,7 +191,7 @@ def area_result(
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
     veg, soil = int(count[CROP] + count[WEED] + count[PLANTS]), int(count[SOIL])
     crop, weed = (int(count[CROP]), int(count[WEED])) if separated else (None, None)
-    pixel = None if gsd_m is None else gsd_m**2
+    areas = {"total": total, "veg": veg, "crop": crop, "weed": weed, "soil": soil}
     mask = np.full_like(classes, NO_DATA)
     mask[y0:y1, x0:x1] = classes[y0:y1, x0:x1]
     overlay = draw_overlay(
@@ -216,18 +215,20 @@ def area_result(
         weed_share_of_veg_pct=None if weed is None or not veg else 100 * weed / veg,
         weed_to_crop_ratio=None if weed is None or not crop else weed / crop,
         area_m2=None
-        if pixel is None
-        else AreasM2(
-            total=total * pixel,
-            veg=veg * pixel,
-            crop=None if crop is None else crop * pixel,
-            weed=None if weed is None else weed * pixel,
-            soil=soil * pixel,
-        ),
+        if gsd_m is None
+        else AreasM2.model_validate({name: px and px * gsd_m**2 for name, px in areas.items()}),
         gsd_m=gsd_m,
         method=method,
         index=index,
-        row=None if rows is None else _row_geometry(rows, gsd_m),
+        row=rows
+        and RowGeometry(
+            angle_deg=rows.angle_deg,
+            spacing_px=rows.spacing_px,
+            spacing_m=gsd_m and rows.spacing_px * gsd_m,
+            peak_ratio=rows.peak_ratio,
+            repeat=rows.repeat,
+            accord=rows.accord,
+        ),
         separability=separability,
         mask=save_artifact("crop_weed_mask.png", "mask", class_picture(mask, CLASS_COLOURS)),
         overlay=save_artifact("crop_weed_overlay.png", "overlay", overlay),
@@ -242,17 +243,6 @@ def _counts(classes: NDArray[np.uint8]) -> NDArray[np.int64]:
     for number in CLASS_COLOURS:  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
         count[number] = np.count_nonzero(classes == number)
     return count
-
-
-def _row_geometry(rows: "Rows", gsd_m: float | None) -> RowGeometry:
-    return RowGeometry(
-        angle_deg=rows.angle_deg,
-        spacing_px=rows.spacing_px,
-        spacing_m=None if gsd_m is None else rows.spacing_px * gsd_m,
-        peak_ratio=rows.peak_ratio,
-        repeat=rows.repeat,
-        accord=rows.accord,
-    )
 
 
 def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer]:
@@ -274,93 +264,63 @@ _WORDS: dict[str, Area] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class LabelAreas:
-    """Areas of a label raster as masks, bool (rows, columns).
-
-    ``valid``: pixels that count. Valid pixels outside ``crop``, ``weed`` and ``soil`` are ``other``.
-    """
-
-    crop: NDArray[np.bool_]
-    weed: NDArray[np.bool_]
-    soil: NDArray[np.bool_]
-    valid: NDArray[np.bool_]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-def label_areas(
+def label_classes(
     labels: LabelImage, label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str
-) -> LabelAreas:
-    """Find crop, weeds and soil in a label raster: by ``label_map`` (numbers by area; without ``soil``, all other
-    numbers are soil), else by ``classes``, the known meaning of each number. ToolError ``missing_metadata`` if the
-    meaning is unknown; ``nothing_found``, ``invalid_argument``."""
+) -> tuple[NDArray[np.uint8], tuple[str, ...], tuple[str, ...]]:
+    """Return a label raster as class constants of this module, uint8 (rows, columns), with notes and flags.
+
+    Crop, weeds and soil come from ``label_map`` (numbers by area; without ``soil``, all other numbers are soil), else
+    from ``classes``, the known meaning of each number. ToolError ``missing_metadata`` if the meaning is unknown;
+    ``nothing_found``, ``invalid_argument``.
+    """
     present = sorted(int(value) for value in np.unique(labels.classes))
     numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
-    there = np.ones(labels.classes.shape, np.bool_) if labels.valid is None else labels.valid
-    valid = there & ~np.isin(labels.classes, numbers["ignore"])
-    if not valid.any():
+    areas = np.full(labels.classes.shape, OTHER, np.uint8)
+    values: dict[Area, int] = {"crop": CROP, "weed": WEED, "soil": SOIL, "ignore": NO_DATA}
+    for area, value in values.items():
+        areas[np.isin(labels.classes, numbers[area])] = value
+    if labels.valid is not None:
+        areas[~labels.valid] = NO_DATA
+    if (areas == NO_DATA).all():
         raise ToolError("nothing_found", f"{name} holds no class that counts", argument="label_raster")
-    crop, weed, soil = (valid & np.isin(labels.classes, numbers[area]) for area in ("crop", "weed", "soil"))
-    return LabelAreas(crop, weed, soil, valid, notes, flags)
-
-
-class ClassMeaning(NamedTuple):
-    """Class numbers of each area, with notes and flags."""
-
-    numbers: dict[Area, list[int]]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
+    return areas, notes, flags
 
 
 def meaning_of_classes(
     label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
-) -> ClassMeaning:
-    """Return the class numbers of crop, weeds and soil among ``present``; arguments as for :func:`label_areas`."""
-    numbers, notes = _numbers(label_map, classes, name, present)
-    mapped_numbers = {number for members in numbers.values() for number in members}
-    unnamed = [number for number in present if number not in mapped_numbers]
-    if not unnamed:
-        return ClassMeaning(numbers, notes, ())
-    if numbers["soil"]:
-        note = f"class numbers {_list_numbers(unnamed)} are named nowhere: neither crop, weeds nor soil"
-        return ClassMeaning(numbers, (*notes, note), ("unnamed_classes",))
-    note = f"class numbers {_list_numbers(unnamed)} counted as soil, since nothing else was named soil"
-    return ClassMeaning({**numbers, "soil": unnamed}, (*notes, note), ())
-
-
-def _numbers(
-    label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
-) -> tuple[dict[Area, list[int]], tuple[str, ...]]:
+) -> tuple[dict[Area, list[int]], tuple[str, ...], tuple[str, ...]]:
+    """Return the class numbers of each area, with notes and flags; arguments as for :func:`label_classes`."""
     numbers: dict[Area, list[int]] = {"crop": [], "weed": [], "soil": [], "ignore": []}
-    if label_map is not None:
-        for key, members in label_map.items():
-            area = _WORDS.get(key.strip().lower())
-            if area is None:
-                why = f"label_map: {key!r} is no area that is measured here"
-                hint = "use crop, weed, soil or ignore, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
-                raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
-            numbers[area] += members
-        notes: tuple[str, ...] = ()
-    elif classes:
+    notes: tuple[str, ...] = ()
+    for key, members in (label_map or {}).items():
+        area = _WORDS.get(key.strip().lower())
+        if area is None:
+            why = f"label_map: {key!r} is no area that is measured here"
+            hint = "use crop, weed, soil or ignore, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
+            raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
+        numbers[area] += members
+    if label_map is None and classes:
         for number, meaning in classes.items():
             area = _WORDS.get(meaning.strip().lower())
             if area is not None and number.strip().lstrip("-").isdigit():
                 numbers[area].append(int(number))
         notes = ("meaning of the class numbers as known of the file",)
-    else:
-        notes = ()
     if not numbers["crop"] and not numbers["weed"]:
         why = f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}"
         hint = "give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
         raise ToolError("missing_metadata", why, argument="label_map", hint=hint)
     counts = Counter(number for members in numbers.values() for number in members)
-    twice = sorted(number for number, count in counts.items() if count > 1)
-    if twice:
-        raise ToolError(
-            "invalid_argument", f"label_map: {_list_numbers(twice)} stands for two areas", argument="label_map"
-        )
-    return numbers, notes
+    if twice := sorted(number for number, count in counts.items() if count > 1):
+        why = f"label_map: {_list_numbers(twice)} stands for two areas"
+        raise ToolError("invalid_argument", why, argument="label_map")
+    unnamed = [number for number in present if number not in counts]
+    if not unnamed:
+        return numbers, notes, ()
+    if numbers["soil"]:
+        note = f"class numbers {_list_numbers(unnamed)} are named nowhere: neither crop, weeds nor soil"
+        return numbers, (*notes, note), ("unnamed_classes",)
+    note = f"class numbers {_list_numbers(unnamed)} counted as soil, since nothing else was named soil"
+    return {**numbers, "soil": unnamed}, (*notes, note), ()
 
 
 def _list_numbers(numbers: Sequence[int]) -> str:

@@ -54,14 +54,9 @@ class Rows:
     repeat: float
     accord: float
 
-    @property
-    def is_evident(self) -> bool:
-        """True if the evidence meets :data:`LEAST_PEAK_RATIO`, :data:`LEAST_REPEAT` and :data:`LEAST_ACCORD`."""
-        return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
 
-
-def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
-    """Find the rows that fit a vegetation mask best, evident or not; None if nothing in it repeats.
+def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
+    """Find the rows that fit a vegetation mask best; None if the evidence is weak (:data:`LEAST_PEAK_RATIO`...).
 
     The direction is the one across which the profile of plant cover varies most. The spacing is the first strong peak
     of the profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between
@@ -84,6 +79,8 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
     on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
     ratio = float(on_line / max(between, 1e-4))
     accord = _agreement_of_halves(cover, weight, angle)
+    if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT or accord < LEAST_ACCORD:
+        return None
     half_width = _half_width(profile, distance) * spacing
     # Turning the direction by 180 degrees reverses the sign of distances across it.
     turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)
@@ -272,21 +269,16 @@ def separate_crop_in_picture(
         return Separation(plants.mask, "none")
     notes: list[str] = []
     flags: list[str] = []
-    likeliest = likeliest_rows(plants.mask, plants.valid)
-    rows = likeliest if likeliest is not None and likeliest.is_evident else None
+    rows = find_rows(plants.mask, plants.valid)
     if rows is None:
         flags.append(WEAK_ROWS)
-        notes.append(_missing_row_evidence(likeliest))
+        notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
     if choice in ("auto", "model"):
         crop = _by_head(picture, plants, path, choice == "model", notes, flags)
         if crop is not None:
             return Separation(crop, "model", rows, tuple(notes), tuple(flags))
     if choice in ("auto", "row") and rows is not None:
-        denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
-        note = (
-            f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
-            f" {denser} times as dense as between; weeds inside the rows count as crop"
-        )
+        note = f"crop is what stands within {rows.half_width_px:.3g} px of a row line, weeds there included"
         return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
     notes.append(
         "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
@@ -296,36 +288,13 @@ def separate_crop_in_picture(
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
 
 
-def _missing_row_evidence(likeliest: Rows | None) -> str:
-    if likeliest is None:
-        return "no evidence of crop rows: plants do not stand in three or more equally spaced lines"
-    lacking = [
-        f"{what} {value:.2g} (needs {least:g})"
-        for what, value, least in (
-            ("density on lines over between", likeliest.peak_ratio, LEAST_PEAK_RATIO),
-            ("repeat after one spacing", likeliest.repeat, LEAST_REPEAT),
-            ("correlation of the two halves of the picture", likeliest.accord, LEAST_ACCORD),
-        )
-        if value < least
-    ]
-    return f"no evidence of crop rows: {', '.join(lacking)}"
-
-
 def _by_head(
     picture: FieldPicture, plants: Vegetation, path: Path, insist: bool, notes: list[str], flags: list[str]
 ) -> NDArray[np.bool_] | None:
     photo = picture.photo
-    if photo is None:
-        if insist:
-            notes.append("heads need a colour picture with red, green and blue of 8 bits")
+    if photo is None or min(picture.shape) < _LEAST_SIDE_PX or picture.valid.size > _MOST_PX:
         return None
-    if min(picture.shape) < _LEAST_SIDE_PX or picture.valid.size > _MOST_PX:
-        if insist:
-            notes.append(f"heads take pictures from {_LEAST_SIDE_PX} pixels a side to {_MOST_PX // 1_000_000} million")
-        return None
-    heads, faults = ([], []) if backend_in_use() == UNTRAINED else list_heads()
-    if faults and insist:
-        notes.append(f"left out: {'; '.join(faults)}")
+    heads = [] if backend_in_use() == UNTRAINED else list_heads()[0]
     usable = applicable_heads(heads, sha256_of_file(path), photo)
     if len(usable) < len(heads):
         notes.append(f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out")
@@ -346,10 +315,7 @@ def _by_head(
         notes.append(_head_note(info))
         if not familiar:
             flags.append("out_of_distribution")
-            notes.append("this picture is unlike those the head was trained on: do not rely on crop and weeds")
         return crop & plants.mask
-    if insist:
-        notes.append("no head can be used on this picture" if heads else "there is no trained head on this machine")
     return None
 
 

@@ -130,7 +130,6 @@ def choose_camera(
             notes.append("optical axis taken through the middle of the picture")
         if not 0.2 <= camera.fx_px / max(size) <= 20:
             flags = ("unusual_focal_length",)
-            notes.append("such a focal length is unusual for a picture of this size: is it that of another size?")
         return ChosenCamera(camera, tuple(notes), flags)
     if arguments.focal_mm is not None and arguments.sensor_width_mm is not None:
         focal_mm, sensor_mm = arguments.focal_mm, arguments.sensor_width_mm

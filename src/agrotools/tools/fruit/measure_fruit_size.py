@@ -110,7 +110,6 @@ def measure_fruit_size(
     if measured is not None:
         notes += measured.notes
     else:
-        notes.append(f"all fruits taken to be {distance_mm:g} mm away")
         flags.append("one_distance_for_all")
     if picture.is_grey:
         flags.append("no_colour")
@@ -118,7 +117,6 @@ def measure_fruit_size(
         fruits, failed, by_colour = _in_boxes(view, colour, picture, boxes, name)
         if by_colour < _MOST_BY_COLOUR * len(boxes):
             flags.append("pale_fruit_possible")
-            notes.append("fruits in some boxes do not differ from leaves by colour; their edges are less sure")
     else:
         detected = search_fruits(view, colour, picture.pixels, fruit, box)
         fruits, failed = list(enumerate(detected.fruits, start=1)), ()
@@ -134,12 +132,10 @@ def measure_fruit_size(
             flags.append("pale_fruit_possible")
         if is_strange:
             flags.append(FLAG)
-            notes.append("the picture is unlike photographs of fruit on the plant: these may be other things")
         if measured is not None:
             flags += _sparse_depth_flags(measured, colour, box)
     if not fruits:
         raise _no_fruits(name, measured, colour, box, boxes)
-    notes.append("each fruit taken for a sphere; a lens without distortion")
     return fruit_result(
         FruitInputs(
             pixels=picture.pixels,

@@ -206,7 +206,6 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
     if healthy_reference is None and healthy[1] > segmentation.NO_GREEN:
         healthy = segmentation.GENERIC_GREEN
         flags.append("no_healthy_tissue")
-        notes.append("the leaf shows no healthy green; an ordinary leaf green was taken for healthy")
     apart: tuple[str, ...] = ()
     if backend_in_use() != RULES:
         model = segmentation.load_lesion_model()

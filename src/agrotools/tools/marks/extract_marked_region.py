@@ -107,18 +107,11 @@ def extract_marked_region(
     flags = [*picture.flags]
     if index is None and len(marks) > 1:
         flags.append("several_marks")
-        notes.append(
-            f"{len(marks)} marks found; the first in reading order was cut out, give index for another: "
-            + "; ".join(_in_words(number, mark) for number, mark in enumerate(marks[:12], start=1))
-        )
     if chosen.score < 0.8:
         flags.append("outline_incomplete")
     crop_box = _crop_box(chosen, inner, pad_px, picture.width, picture.height)
     if chosen.shape == "arrow":
         flags.append("extent_unknown")
-        notes.append("an arrow points, it encloses nothing: the cut-out is a square around its tip")
-    elif inner and pad_px:
-        notes.append("with pad_px the stroke is inside the cut-out again")
     x0, y0, x1, y1 = crop_box
     cut = picture.pixels[y0:y1, x0:x1]
     if inner and not pad_px and chosen.shape in ("ellipse", "polygon"):

@@ -7,15 +7,15 @@ colour and width along the whole outline, with another colour on both sides.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import get_args
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.text.agreement_values import box_iou
 from agrotools.tools.marks import MarkColour
-from agrotools.tools.marks.lines import DrawnMark, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
+from agrotools.tools.marks.lines import DrawnMark, arrows_in, ink_bounds
 from agrotools.tools.marks.outlines import Ink, Outline, Stroke, fit_outlines, purity, stroke_along
 from agrotools.vision import Box
 
@@ -34,8 +34,6 @@ INKS: dict[MarkColour, Ink] = {
     for colour, pure in PURE_COLOURS.items()
 }
 """Limits of each ink. White is also the colour of skies and highlights, so drawn white must be purer and more even."""
-STRICTNESS = 1.0
-"""Default strictness. Of 0.7, 1 and 1.4 it found most marks on half of our test photographs without a false one."""
 WIDEST_STROKE_PX = 15
 LEAST_SIDE_PX = 10
 """Least side of a mark, pixels; pixels of a photograph form rings of smaller size by chance."""
@@ -50,22 +48,17 @@ _BLEED_PX = 1
 """Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
 
-def find_marks(
-    pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
-) -> list[DrawnMark]:
+def find_marks(pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS) -> list[DrawnMark]:
     """Find all marks of the given colours in a picture, sRGB, in reading order (top to bottom in bands, left to
-    right). ``strictness`` above 1: the colour of a stroke must be more even and stand out along more of its length."""
+    right)."""
     drawn_marks: list[DrawnMark] = []
     for colour in colours:
         signal = colour_signal(pixels, colour)
         solid, thin = _masks(signal, colour)
-        around = partial(_marks_around, pixels=pixels, colour=colour, strictness=strictness)
         for mask in (*solid, *thin):
             for hole in _holes(mask):
-                drawn_marks += around(fit_outlines(hole))
+                drawn_marks += _marks_around(fit_outlines(hole), pixels, colour)
         for mask in thin:
-            for outline in (*boxes_of_lines(mask), *arc_ellipses(mask)):
-                drawn_marks += around([outline])
             drawn_marks += arrows_in(mask, pixels, colour, PURE_COLOURS[colour])
     return in_reading_order(_drop_duplicates(drawn_marks))
 
@@ -175,27 +168,22 @@ def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
     return [points for _, points in holes[:_MOST_HOLES]]
 
 
-def _marks_around(
-    outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour, strictness: float
-) -> list[DrawnMark]:
-    ink = INKS[colour]
-    middling, uneven = ink.most_uneven
-    ink = replace(ink, most_uneven=(middling / strictness, uneven / strictness))
+def _marks_around(outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour) -> list[DrawnMark]:
     for outline in outlines:
-        stroke = stroke_along(outline, pixels, ink)
-        if stroke is not None and _is_hand_drawn(stroke, colour, strictness):
+        stroke = stroke_along(outline, pixels, INKS[colour])
+        if stroke is not None and _is_hand_drawn(stroke, colour):
             return [_mark(outline, stroke, colour, pixels)]
     return []
 
 
-def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
+def _is_hand_drawn(stroke: Stroke, colour: MarkColour) -> bool:
     """Return True if a stroke is drawn. Natural edges vary in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
     if stroke.edge_scatter_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
         return False
-    middling, uneven = (strictness * part for part in stroke.unevenness)
-    one_sided = strictness * (1 - stroke.two_sided)
+    middling, uneven = stroke.unevenness
+    one_sided = 1 - stroke.two_sided
     is_short = stroke.length_px < 160
     if colour == "white":
         thickest = 7.5 if is_short else 9
@@ -249,19 +237,11 @@ def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
 def _is_duplicate(mark: DrawnMark, better: DrawnMark) -> bool:
     if mark.colour == better.colour:
-        return _overlap(mark.box, better.box) >= 0.45
+        return box_iou(mark.box, better.box) >= 0.45
     # A mark drawn on a plant that is slightly larger leaves a ring of the plant, which encloses that mark.
-    is_ring = _is_pale(mark) and _overlap(mark.inner_box, better.box) >= 0.6
-    return is_ring or _overlap(mark.box, better.box) >= 0.7
+    is_ring = _is_pale(mark) and box_iou(mark.inner_box, better.box) >= 0.6
+    return is_ring or box_iou(mark.box, better.box) >= 0.7
 
 
 def _is_pale(mark: DrawnMark) -> bool:
     return purity(mark.rgb, PURE_COLOURS[mark.colour]) < _PURE
-
-
-def _overlap(a: Box, b: Box) -> float:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)

@@ -1,4 +1,4 @@
-"""Marks detected from pieces of line: arrows, outlines with gaps, and the bounds of their ink."""
+"""Marks: their record, arrows, and the bounds of their ink."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,82 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.marks import MarkColour, MarkShape
-from agrotools.tools.marks.outlines import SAME_COLOUR, Outline, Stroke, box_outline, ellipse_outline, purity
+from agrotools.tools.marks.outlines import SAME_COLOUR, Stroke, purity
 from agrotools.vision import Box
-
-LEAST_RUN_PX = 14
-_MOST_LINES = 40
-_MAX_PIECES = 16
-_THICKEST_PX = 11
-_CORNER_GAP_PX = 5
-_LEAST_ARC_PX = 24
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Straight line along an axis: ``start`` to ``end`` along it, ``low`` to ``high`` across, both ends included."""
-
-    start: int
-    end: int
-    low: int
-    high: int
-
-
-def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Find upright boxes in a mask of thin structures by two opposite corners, at which a horizontal and a vertical
-    line meet."""
-    across, down = _lines(mask, 1), _lines(mask, 0)
-    corners: dict[tuple[bool, bool], list[tuple[_Line, _Line]]] = {}
-    for flat in across:
-        for steep in down:
-            for is_left in (True, False):
-                tip = flat.start if is_left else flat.end
-                if not steep.low - _CORNER_GAP_PX <= tip <= steep.high + _CORNER_GAP_PX:
-                    continue
-                for is_top in (True, False):
-                    end = steep.start if is_top else steep.end
-                    if flat.low - _CORNER_GAP_PX <= end <= flat.high + _CORNER_GAP_PX:
-                        corners.setdefault((is_left, is_top), []).append((flat, steep))
-    boxes: set[tuple[int, int, int, int]] = set()
-    for left_top in (True, False):
-        for upper, first in corners.get((left_top, True), []):
-            for lower, second in corners.get((not left_top, False), []):
-                left, right = (first, second) if left_top else (second, first)
-                if right.low - left.high >= LEAST_RUN_PX and lower.low - upper.high >= LEAST_RUN_PX:
-                    boxes.add((left.high, upper.high, right.low, lower.low))
-    return [box_outline(*box) for box in sorted(boxes, key=lambda box: -(box[2] - box[0]) * (box[3] - box[1]))[:12]]
-
-
-def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Find ellipses in a mask of thin structures through single pieces of line that cover more than half of the
-    ellipse."""
-    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    pieces: list[tuple[int, NDArray[np.int32]]] = []
-    for contour in contours:
-        if len(contour) >= 2 * _LEAST_ARC_PX:
-            _, _, wide, high = cv2.boundingRect(contour)
-            if max(wide, high) >= _LEAST_ARC_PX and cv2.contourArea(contour) < 0.6 * wide * high:
-                pieces.append((wide + high, np.asarray(contour[:, 0, :], np.int32)))
-    pieces.sort(key=lambda piece: -piece[0])
-    # The contour of an open line runs along both of its sides.
-    outlines = [ellipse_outline(points.astype(np.float64)) for _, points in pieces[:_MAX_PIECES]]
-    return [outline for outline in outlines if outline is not None]
-
-
-def _lines(mask: NDArray[np.uint8], axis: int) -> list[_Line]:
-    """Find straight thin runs along an axis (1: rows), longest first."""
-    kernel = np.ones((1, LEAST_RUN_PX) if axis == 1 else (LEAST_RUN_PX, 1), np.uint8)
-    runs = cv2.morphologyEx(mask, cv2.MORPH_OPEN, kernel)
-    contours, _ = cv2.findContours(runs, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    lines: list[_Line] = []
-    for contour in contours:
-        x, y, w, h = cv2.boundingRect(contour)
-        start, low, length, thickness = (x, y, w, h) if axis == 1 else (y, x, h, w)
-        if thickness <= _THICKEST_PX and length >= 2 * thickness:
-            lines.append(_Line(start, start + length - 1, low, low + thickness - 1))
-    lines.sort(key=lambda line: (line.start - line.end, line.low, line.start))
-    return lines[:_MOST_LINES]
-
 
 LEAST_LENGTH_PX = 30
 _MAX_ARROW_PIECES = 12

@@ -97,34 +97,24 @@ def _box(points: Points) -> Outline | None:
     return _outline_through("box", corners, support) if support >= 0.75 else None
 
 
-def box_outline(x0: float, y0: float, x1: float, y1: float) -> Outline:
-    """Return an upright box whose sides run through the innermost pixels of its stroke."""
-    return _outline_through("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64), 0.9)
-
-
-def ellipse_outline(points: Points) -> Outline | None:
-    """Fit an ellipse through pixels of its stroke; None if they do not cover more than half of it."""
-    return _ellipse(points[:: max(1, len(points) // 3000)], wavering=4.0, least_seen=0.55)
-
-
-def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.75) -> Outline | None:
+def _ellipse(points: Points) -> Outline | None:
     fitted = _fit_ellipse(points)
     for _ in range(2):
         if fitted is None:
             return None
         distance = np.abs(_to_ellipse(points, *fitted))
-        fitted = _fit_ellipse(points[distance < max(wavering, np.quantile(distance, 0.6))])
+        fitted = _fit_ellipse(points[distance < max(_NEAR_PX, np.quantile(distance, 0.6))])
     if fitted is None:
         return None
     x, y, a, b, angle = fitted
     perimeter = np.pi * (3 * (a + b) - np.sqrt((3 * a + b) * (a + 3 * b)))
     t = np.linspace(0, 2 * np.pi, int(np.clip(perimeter, 48, 360)), endpoint=False)
     around, out = _on_ellipse(x, y, a, b, angle, t)
-    near = points[np.abs(_to_ellipse(points, *fitted)) <= wavering]
+    near = points[np.abs(_to_ellipse(points, *fitted)) <= _NEAR_PX]
     seen = np.zeros(36, bool)
     seen[((np.arctan2(near[:, 1] - y, near[:, 0] - x) + np.pi) / (2 * np.pi) * 36).astype(int) % 36] = True
     support = min(float(seen.mean()), len(near) / len(points) + 0.15)
-    if support < least_seen:
+    if support < 0.75:
         return None
     vertices = np.array([[x, y], [a, b], [angle, 0]])
     return Outline("ellipse", around, out, np.zeros(len(around), np.int64), vertices, support)

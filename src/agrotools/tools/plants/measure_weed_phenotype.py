@@ -163,7 +163,6 @@ def measure_weed_phenotype(
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
     if any(form.leaf_count_est is None for form in forms):
         flags.append("leaves_hidden")
-        notes.append(f"leaves are not counted in outlines of a solidity over {_OPEN}: they hide about a third")
     leaves = forms[0].leaf_count_est
     classes = _number_plants(plants.plants, inside.shape)
     overlay = draw_plants(

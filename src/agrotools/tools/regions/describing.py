@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.pictures import Scale, choose_scale, read_mask_pixels
+from agrotools.tools.pictures import Scale, choose_scale, class_names_of, read_mask_pixels
 from agrotools.tools.regions.measuring import (
     RegionPicture,
     band_values,
     class_counts,
     class_layers,
-    class_names,
     colours_of,
     health_of,
     is_label_file,
@@ -178,7 +177,7 @@ def _measure_labels(
     if mask is not None:
         inside &= read_mask_pixels(mask, (height, width), name, argument="mask", called="a mask")
     count = _count_pixels(inside, "mask" if mask is not None else "region")
-    names = class_names(label_map, info.classes if info else None)
+    names = class_names_of(label_map, info.classes if info else None)
     class_pixels, notes, flags = class_counts(labels.classes, inside, names)
     scale = choose_scale(gsd_m, info.gsd_m if info else None)
     overlay = draw_overlay(

@@ -215,19 +215,6 @@ def _class_name(number: int, names: Mapping[int, str]) -> str:
     return names.get(number, f"class {number}")
 
 
-def class_names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
-    """Return the name of each class number: of ``label_map`` (numbers by name), else of ``names`` (name by number).
-    ToolError ``invalid_argument`` if a number has two names in ``label_map``."""
-    by_number = {int(number): name for number, name in (names or {}).items() if number.strip().lstrip("-").isdigit()}
-    mapped: dict[int, str] = {}
-    for name, numbers in (label_map or {}).items():
-        for number in numbers:
-            if mapped.setdefault(number, name) != name:
-                message = f"label_map: {number} stands for {mapped[number]} and for {name}"
-                raise ToolError("invalid_argument", message, argument="label_map")
-    return by_number | mapped
-
-
 def plants_of(picture: RegionPicture) -> Vegetation | None:
     """Segment plants in the whole picture, which helps to find the threshold; None if the bands do not allow it."""
     try:
