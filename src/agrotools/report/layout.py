@@ -141,6 +141,10 @@ class LabelledText:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 DASH = "—"
+FEW = 5
+"""Fewest samples of a figure that is not dim."""
+PLAIN_WIDTH = 100
+"""Number of columns of plain text for pipes and files."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

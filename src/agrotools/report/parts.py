@@ -10,6 +10,7 @@ from agrotools.core.base import count_text, prompt_tokens_text
 from agrotools.plugin import PartColumn
 from agrotools.report.layout import (
     DASH,
+    FEW,
     Cell,
     Column,
     Part,
@@ -136,7 +137,7 @@ def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
 def _part_cell(estimate: Estimate | None) -> Cell:
     if estimate is None:
         return Cell(("",))
-    return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < 5 else "")
+    return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < FEW else "")
 
 
 def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
