@@ -25,7 +25,8 @@ from agrotools.core.base import Progress, command_line, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
-from agrotools.report.html.detail import packed_data, reason_line, record_data
+from agrotools.report.explain import own_name
+from agrotools.report.html.detail import listed_data, main_part, packed_data, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
@@ -39,7 +40,6 @@ from agrotools.report.html.runs import (
     opened_runs,
     run_facts,
     summarise,
-    value_of,
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.html.templates import templates
@@ -50,7 +50,7 @@ from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.attribution import first_part, read_attribution
+from agrotools.scoring.attribution import read_attribution
 
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
@@ -179,11 +179,12 @@ class Page:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data, facets = record_data(record, scores, self._sources[at], prompts)
-        value, query = value_of(record, scores), record.sample.query
-        part = "" if record.actions is not None or value in (None, 1) else self._part(at, record, scores)
-        reason = "" if value == 1 else reason_line(record, scores, part)
+        listed, query = listed_data(record, scores, self._split(at, record)), record.sample.query
+        value, reason = listed["score"], listed["error"]
         if self.scrubber:
-            names = self.scrubber.new_names(file.name for file in record.sample.files)
+            files = record.sample.files
+            own = (own_name(file, record.sample) for file in files)
+            names = self.scrubber.new_names([*(file.name for file in files), *filter(None, own)])
             steps = [self.scrubber.step(step, names) for step in data["steps"]]
             data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
@@ -192,15 +193,16 @@ class Page:
             self._modes.setdefault(record.mode, len(self._modes)),
             self._sample_number(record, data, query),
             record.epoch,
-            None if value is None else round(value, 4),
+            value,
             sum(1 << _FACET_BITS[facet] for facet in facets),
-            self._parts.setdefault(part, len(self._parts)),
+            self._parts.setdefault(listed["cause"], len(self._parts)),
             reason,
             None if prompts is None else self._n_blocks,
             len(self._block),
             data["seconds"],
             sum(data["tokens"]),
-            sum("call" in step for step in data["steps"]),
+            data["calls"],
+            data["usd"],
         ]
         if record.mode == "end-to-end" and value is not None and value < 1:
             self._wrong.append(row)
@@ -219,10 +221,11 @@ class Page:
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
 
+    def _split(self, at: int, record: Record) -> Mapping[str, float] | None:
+        return self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+
     def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
-        """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
-        split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
-        return max(split, key=split.__getitem__) if split else first_part(record, scores)
+        return main_part(record, scores, self._split(at, record))
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
