@@ -70,11 +70,6 @@ def difference(p, **changes):
     return Estimate.model_validate(fields | changes)
 
 
-def compared(estimate, **changes):
-    modes = {"end-to-end": {"fas": Metric(overall=estimate)}}
-    return Comparison(first="a", second="b", modes=modes, headline={"end-to-end": "fas"}, **changes)
-
-
 def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     fas = Metric(
         overall=difference(0.02),
@@ -223,8 +218,7 @@ def test_published_minus_fresh_is_not_paired():
 def test_the_number_of_further_samples_grows_with_the_square_of_the_detectable_difference():
     near = difference(0.3, detectable=0.2, p_adjusted=0.3)
     assert more_samples(near) == 120
-    assert verdict_text(compared(near), "end-to-end").startswith("no difference shown: a minus b = +10.0 points")
+    assert verdict_text(near, ("a", "b")).startswith("no difference shown: a minus b = +10.0 points")
     assert more_samples(difference(0.01, detectable=0.2, p_adjusted=0.01)) is None
     worse = difference(0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01)
-    assert verdict_text(compared(worse), "end-to-end") == "b is better: +10.0 points (1.0 to 19.0)"
-    assert verdict_text(compared(near, same_records=True), "end-to-end") == "the same records: difference 0"
+    assert verdict_text(worse, ("a", "b")) == "b is better: +10.0 points (1.0 to 19.0)"

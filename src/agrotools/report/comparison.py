@@ -89,14 +89,13 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool =
         yield Paragraph("All rows, p-values and the words: --details. More samples: --flips N.")
 
 
-def verdict_text(comparison: Comparison, mode: str) -> str:
-    """Return what the headline difference shows, the better run first: ``A is better: +9.1 points (4.2 to 14.0)``."""
-    difference = comparison.modes[mode][comparison.headline[mode]].overall
+def verdict_text(difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False) -> str:
+    """Return what a headline difference shows, the better run first: ``A is better: +9.1 points (4.2 to 14.0)``."""
     value, interval = difference.value, difference.interval
-    if comparison.same_records:
+    if same:
         return "the same records: difference 0"
-    if difference.differs() and interval and comparison.paired:
-        sign, name = (1, comparison.first) if value > 0 else (-1, comparison.second)
+    if difference.differs() and interval and paired:
+        sign, name = (1, names[0]) if value > 0 else (-1, names[1])
         ends = sorted((sign * interval.lower, sign * interval.upper))
         return f"{name} is better: {points(abs(value))} points ({' to '.join(map(percent, ends))})"
     verdict = "no difference shown"
@@ -105,7 +104,7 @@ def verdict_text(comparison: Comparison, mode: str) -> str:
     elif difference.p_adjusted is None:
         verdict = f"not tested, fewer than {MIN_CLUSTERS} clusters"
     shown = f" ({interval_text(interval, points)})" if interval else ""
-    return f"{verdict}: {comparison.first} minus {comparison.second} = {points(value)} points{shown}"
+    return f"{verdict}: {names[0]} minus {names[1]} = {points(value)} points{shown}"
 
 
 def more_samples(difference: Estimate) -> int | None:
@@ -124,11 +123,13 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
         yield Paragraph(f"{mode}: no headline metric in common", "bold")
         return
     estimate, means = comparison.modes[mode][name].overall, comparison.means[mode]
-    yield Paragraph(f"{verdict_text(comparison, mode)}, {mode}, {METRICS[name].label}", "bold")
+    names = (comparison.first, comparison.second)
+    verdict = verdict_text(estimate, names, paired=comparison.paired, same=comparison.same_records)
+    yield Paragraph(f"{verdict}, {mode}, {METRICS[name].label}", "bold")
     if not with_facts:
         return
     noun = "step" if mode == "step-by-step" else "sample"
-    named = (f"{who} {percent(mean)}" for who, mean in zip((comparison.first, comparison.second), means, strict=True))
+    named = (f"{who} {percent(mean)}" for who, mean in zip(names, means, strict=True))
     facts = [", ".join(named), f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
     if flips := comparison.flips.get(mode):
         facts.append(f"the first is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}")

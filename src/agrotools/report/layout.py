@@ -62,7 +62,7 @@ def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return number_text(value)
+        return number_text(value, 5)
     if isinstance(value, str):
         return value if value and value == value.strip() else repr(value)
     if isinstance(value, list):

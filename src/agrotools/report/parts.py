@@ -27,7 +27,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
-from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
+from agrotools.scoring.attribution import TOOL, Attribution, JointParts, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
 
@@ -295,15 +295,18 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
-    notes = [
-        f"{each.points:.1f} points ({count_text(each.n_samples, 'sample')}) cannot be split between "
-        f"{', '.join(each.parts)}: {each.reason}"
-        for each in attribution.joint
-    ]
+    notes = [joint_text(each) for each in attribution.joint]
     notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
     return [table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
+
+
+def joint_text(joint: JointParts) -> str:
+    """Return a sentence on points that cannot be split."""
+    parts = " and ".join(part.removeprefix(TOOL).replace("+", " and ") for part in joint.parts)
+    samples = count_text(joint.n_samples, "sample")
+    return f"{joint.points:.1f} points ({samples}) cannot be split between {parts} {joint.reason}."
 
 
 _one_digit = "{:.1f}".format
@@ -311,13 +314,14 @@ _one_digit = "{:.1f}".format
 
 def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
-    table = new_table("by task", ["samples", "lost", Column(("most of it",), "words")])
+    table = new_table("by task", ["samples", "lost", "95 % interval", Column(("most of it",), "words")])
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
             f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
         )
-        table.add_row(name, str(split.n), _one_digit(split.gap), text)
+        interval = interval_text(split.intervals.get("gap"), _one_digit) or DASH
+        table.add_row(name, str(split.n), _one_digit(split.gap), interval, text, is_dim=split.n < FEW)
     return table
 
 

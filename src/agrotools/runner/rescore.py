@@ -198,11 +198,7 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         tallies = [scored_run(run) for run in runs]
         for other in tallies[1:]:
             check_same_samples(tallies[0], other)
-        splits = [split for run in runs if (split := read_attribution(run)[0])]
-        for tally, split in zip(tallies, splits, strict=False):
-            if tally.causes is not None and len(splits) == len(runs):
-                tally.causes.attribute(split)
-        compared = comparisons_of(tallies, names)
+        compared = compared_by_cause(runs, tallies, names)
     if not any(each.headline for each in compared):
         raise UsageError(
             "these runs have no scored sample in common", hint="compare runs in the same mode on the same samples"
@@ -213,6 +209,15 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         privileged = tuple(name for name in (each.first, each.second) if name in knowing)
         compared[at] = each.model_copy(update=update | {"privileged": privileged, "same_records": same[at]})
     return compared
+
+
+def compared_by_cause(runs: Sequence[Path], tallies: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
+    """Compare every pair of scored runs; causes are those of ``agrotools attribute`` if it has split all runs."""
+    splits = [split for run in runs if (split := read_attribution(run)[0])]
+    for tally, split in zip(tallies, splits, strict=False):
+        if tally.causes is not None and len(splits) == len(runs):
+            tally.causes.attribute(split)
+    return comparisons_of(tallies, names)
 
 
 _TIMES = re.compile(rb'"[a-z_]*seconds":[\d.e-]+')

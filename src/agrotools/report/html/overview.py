@@ -4,15 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, prompt_tokens_text
+from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
+from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
+from agrotools.report.parts import joint_text
 from agrotools.report.screen import headline
 from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
-from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.runner.rescore import content_of
+from agrotools.scoring import METRICS, Comparison, Estimate, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
 from agrotools.scoring.summary import RunDifference, tokens_of
 from agrotools.tools.result import certificate
@@ -31,7 +34,12 @@ TERMS = {
 }
 
 
-def head_data(runs: Sequence[Run], references: Mapping[str, Summary], differences: Sequence[RunDifference]) -> Data:
+def head_data(
+    runs: Sequence[Run],
+    references: Mapping[str, Summary],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Data:
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
@@ -59,7 +67,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
             for row in _process_rows(summaries)
             if any(row["values"]) or (not row["low"] and {*row["values"]} != {None})
         ],
-        "pairs": list(_pairs(differences)),
+        "pairs": list(_pairs(runs, names, differences, comparisons)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
             *warning_lines(summaries),
@@ -116,7 +124,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
         "tokens": tokens_in + tokens_out,
-        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {tokens_out:,.0f} out",
+        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
         "seconds": sum(part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent),
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
@@ -132,7 +140,8 @@ def attribution_data(attribution: Attribution | None) -> Data | None:
     if attribution is None:
         return None
     samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
-    return attribution.model_dump(mode="json", include={"run", "joint"}) | {"samples": samples}
+    joint = [joint_text(each) for each in attribution.joint]
+    return attribution.model_dump(mode="json", include={"run"}) | {"joint": joint, "samples": samples}
 
 
 def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
@@ -170,8 +179,16 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
         yield {"label": label, "meaning": f"{meaning} (end-to-end)", "unit": unit, "low": low, "values": values}
 
 
-def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
+def _pairs(
+    runs: Sequence[Run],
+    names: Sequence[str],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Iterator[Data]:
     for each in differences:
+        compared = comparisons.get((each.first, each.second))
+        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(runs[each.second].folder)
+        rows = difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
         yield {
             "first": each.first,
             "second": each.second,
@@ -181,4 +198,7 @@ def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
             "p": each.difference.p_adjusted,
             "differs": each.difference.differs(),
             "detectable": each.difference.detectable,
+            "verdict": verdict_text(each.difference, (names[each.first], names[each.second]), same=same),
+            "more": more_samples(each.difference),
+            "rows": [[kind, name, estimate_data(row), row.differs()] for kind, name, row in rows if kind != "metric"],
         }

@@ -34,6 +34,7 @@ from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
     Run,
+    compared,
     count_shares,
     differences,
     floor_and_ceiling,
@@ -287,7 +288,8 @@ class Page:
         summaries = [run.summary for run in self._runs]
         command = harmless(command_line("report", *(run.folder for run in self._runs)))
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
-        head = head_data(self._runs, references, differences(self._runs, tallies)) | {
+        pairs = differences(self._runs, tallies), compared(self._runs, tallies)
+        head = head_data(self._runs, references, *pairs) | {
             "n_records": self.n_records,
             "without_detail": self.without_detail,
             "missing_pictures": len(self.missing),
