@@ -91,16 +91,13 @@ def listed_data(record: Record, scores: Sequence[Score], split: Mapping[str, flo
     ``split``: its lost points by part, as ``agrotools attribute`` stored them.
     """
     value = value_of(record, scores)
-    part = "" if record.actions is not None or value in (None, 1) else main_part(record, scores, split)
+    part = ""
+    if record.actions is None and value not in (None, 1):
+        part = max(split, key=split.__getitem__) if split else first_part(record, scores)
     error = "" if value == 1 else _reason_line(record, scores, part)
     score = None if value is None else round(value, 4)
     place = {"id": record.sample.id, "mode": record.mode, "epoch": record.epoch, "task": record.sample.task_type}
     return {**place, "score": score, "cause": part, "error": error}
-
-
-def main_part(record: Record, scores: Sequence[Score], split: Mapping[str, float] | None) -> str:
-    """Return the part that lost most by ``split``; without it, the first that went wrong."""
-    return max(split, key=split.__getitem__) if split else first_part(record, scores)
 
 
 def whole_data(run: Path, record: Record, scores: Sequence[Score], split: Mapping[str, float] | None) -> Data:

@@ -118,7 +118,7 @@ function lostSplit() {
   if (attribution) return { ...attribution, exact: true };
   const own = records.filter((record) => record.run === chosenRun && record.mode === head.measure?.mode && record.value !== null);
   // Where the page does not list all records, the sums over all of them are in its head.
-  const whole = head.lost?.[chosenRun][head.measure?.mode];
+  const whole = head.lost?.[chosenRun]?.[head.measure?.mode];
   const parts = { ...whole?.parts };
   for (const record of whole ? [] : own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
   const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);

@@ -15,8 +15,10 @@ from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
 from agrotools.runner.rescore import content_of
-from agrotools.scoring import METRICS, Comparison, Estimate, Summary
+from agrotools.scoring import METRICS, Comparison, Estimate, RunAggregator, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
+from agrotools.scoring.comparisons import points_lost
+from agrotools.scoring.metrics import FAS
 from agrotools.scoring.summary import RunDifference, tokens_of
 from agrotools.tools.result import certificate
 
@@ -78,6 +80,18 @@ def head_data(
         "parts": MEANINGS,
         "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
+
+
+def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[Data]:
+    """Return of each run and mode the number ``n`` of samples with a FAS, and the points of 100 lost by ``parts``."""
+    return [
+        {
+            mode: {"n": part.metrics[FAS].overall.n, "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()}}
+            for mode, part in run.summary.modes.items()
+            if FAS in part.metrics
+        }
+        for run, tally in zip(runs, tallies, strict=False)
+    ]
 
 
 def estimate_data(estimate: Estimate) -> list[float | int | None]:

@@ -10,7 +10,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,8 @@ from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
-from agrotools.report.html.detail import listed_data, main_part, packed_data, record_data
-from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
-from agrotools.report.html.overview import Data, head_data
+from agrotools.report.html.detail import listed_data, packed_data, record_data
+from agrotools.report.html.overview import Data, head_data, lost_points
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
     FACETS,
@@ -53,6 +52,8 @@ from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import read_attribution
 
+MOST_LISTED = 50_000
+"""Most records that a page lists: a browser takes as many with ease."""
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
@@ -105,8 +106,6 @@ class Page:
         ]
         """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
-        self.choice: Choice | None = None
-        """Choice of the listed records; None if all are listed."""
         self.rows: list[list[Any]] = []
         """Entries of the list in columns, one for each listed record."""
         self._places: dict[tuple[int, Key], int] = {}
@@ -127,30 +126,22 @@ class Page:
         self._detail_bytes = 0
 
     def write_records(self, progress: Progress) -> None:
-        """Write the details and pictures of all listed records, and collect their rows.
-
-        If there are more than ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost
-        points are listed.
-        """
-        if self.n_records > MOST_LISTED:
-            self.choice = choose_records(self._runs, self._part, progress, most=MOST_LISTED)
-        for at in range(len(self._runs)):
-            for record, scores in self._listed(at):
-                self.write(at, record, scores)
-                if self.choice is None:
-                    progress("report", len(self.rows), self.n_records)
-                else:
-                    progress("list", len(self.rows), self.choice.n_listed)
+        """Write the details and pictures of all listed records, and collect their rows; the others are only scored."""
+        n_read, listed = 0, self._listed_samples()
+        for at, run in enumerate(self._runs):
+            for record in run.records:
+                scores, n_read = run.scores_of(record), n_read + 1
+                if record.sample.id in listed:
+                    self.write(at, record, scores)
+                progress("report", n_read, self.n_records)
         self._complete()
 
-    def _listed(self, at: int) -> Iterator[tuple[Record, list[Score]]]:
-        """Yield the listed records of a run, with their score rows."""
-        run = self._runs[at]
-        if self.choice is None:
-            yield from ((record, run.scores_of(record)) for record in run.records)
-            return
-        for record in run.records.at(self.choice.places[at]):  # their scores were counted when they were chosen
-            yield record, rows_of(record, run.records, run.comparisons)
+    def _listed_samples(self) -> set[str]:
+        """Return the samples whose records are listed: all, or the first ones with ``MOST_LISTED`` records together."""
+        keys = [(at, *key) for at, run in enumerate(self._runs) for key in run.records.each_key()]
+        names = sorted({name for *_, name, _ in keys})
+        kinds = {(at, mode, epoch) for at, mode, _, epoch in keys}
+        return {*names[: max(1, MOST_LISTED // len(kinds)) if len(keys) > MOST_LISTED else None]}
 
     def _complete(self) -> None:
         """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
@@ -225,9 +216,6 @@ class Page:
     def _split(self, at: int, record: Record) -> Mapping[str, float] | None:
         return self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
 
-    def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
-        return main_part(record, scores, self._split(at, record))
-
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
         if sample.id not in self._samples:
@@ -300,8 +288,10 @@ class Page:
             "command": command,
             "live": live,
         }
-        if self.choice is not None:
-            head |= {"lost": self.choice.lost, "notes": [self.choice.note, *head["notes"]]}
+        if len(self.rows) < self.n_records:
+            listed = f"{len(self.rows):,} of {self.n_records:,} records are listed: those of the first samples by id"
+            note = f"{listed}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
+            head |= {"lost": lost_points(self._runs, tallies), "notes": [note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         tables: dict[str, Any] = {
             "results": page_tables(summaries),
