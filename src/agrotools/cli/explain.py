@@ -158,21 +158,6 @@ def _twin_state(twin: "Record | None") -> str:
     return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
-def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
-    """Print the ids of the samples with the modes of their records; as text only the first 20."""
-    modes: dict[str, list[str]] = {}
-    for mode, name, _ in keys:
-        if mode not in modes.setdefault(name, []):
-            modes[name].append(mode)
-    if as_json:
-        print_json(modes)
-        return
-    for name in sorted(modes)[:_LISTED]:
-        typer.echo(f"{name}: {', '.join(modes[name])}")
-    if len(modes) > _LISTED:
-        typer.echo(f"and {len(modes) - _LISTED} more (--json lists all)")
-
-
 def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print score, cause and first error of records, the worst first; as text only the first 20."""
     from textwrap import shorten
@@ -222,7 +207,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
 
 
 def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the requests that a run would send for a sample, or the ids of its samples.
+    """Print the requests that a run would send for a sample.
 
     Raises:
         UsageError: the benchmark or the sample does not exist, or the options do not fit it.
@@ -240,11 +225,8 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}
     (config,) = read_config(None, given, [PREVIEWED.name])
     prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
-    if sample is None:
-        _list_samples([*prepared.plan.keys()], as_json=as_json)
-        return
     if sample not in prepared.plan.ids:
-        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
+        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample or "", prepared.plan.ids))
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()
         for item in items_of(prepared, sample):

@@ -260,11 +260,11 @@ def constant_arguments(records: Iterable[Record]) -> Iterator[tuple[tuple[str, s
         if record.mode != "end-to-end" or record.trajectory is None or record.sample.reference is None:
             continue
         own = [step.call for step in record.trajectory.calls if step.call]
-        wanted = [each for each in record.sample.reference.steps if any(each.tool == call.tool for call in own)]
-        for found, calls in ((made, own), (asked, wanted)):
-            for call in calls:
-                for argument, value in call.arguments.items():
-                    found[call.tool, argument].append(value)
+        called = {call.tool for call in own}
+        for found, calls in ((made, own), (asked, record.sample.reference.steps)):
+            for each in (each for each in calls if each.tool in called):
+                for argument, value in each.arguments.items():
+                    found[each.tool, argument].append(value)
     for place, values in made.items():
         if len(values) >= FEW and all(each == values[0] for each in values) and len({*map(str, asked[place])}) > 1:
             yield place, values[0], len(values)
