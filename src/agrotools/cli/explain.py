@@ -61,7 +61,7 @@ def explain(
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
     if not has_manifest(run):
         if prompt:
-            _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
+            _preview(str(run), sample or "", {"mode": mode, **given}, as_json=as_json)
             return
         hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
         raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
@@ -206,7 +206,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
     _show_prompts(run, read_manifest(run).model, stored, as_json=as_json)
 
 
-def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_json: bool) -> None:
+def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
     """Print the requests that a run would send for a sample.
 
     Raises:
@@ -226,7 +226,7 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     (config,) = read_config(None, given, [PREVIEWED.name])
     prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
     if sample not in prepared.plan.ids:
-        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample or "", prepared.plan.ids))
+        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()
         for item in items_of(prepared, sample):

@@ -29,7 +29,6 @@ from agrotools.report.layout import (
     interval_text,
     new_table,
     p_text,
-    paragraph,
     percent,
     points,
     short_names,
@@ -70,11 +69,11 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool =
     ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
     modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
     above = [part for mode in modes for part in _verdict_lines(comparison, mode, details or mode == modes[0])]
-    marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
-    marks += [SYNTHETIC_NOTE] if comparison.synthetic else []
+    marks = [comparison.benchmark] * bool(comparison.benchmark) + ["quick part"] * comparison.quick
+    marks += [SYNTHETIC_NOTE] * comparison.synthetic
     are = "is" if len(comparison.privileged) == 1 else "are"
     marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(comparison.privileged)
-    above += paragraph([", ".join(filter(None, marks))], "dim")
+    above += [Paragraph(", ".join(marks))] * any(marks)
     yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
     n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))
     for mode in modes if details else modes[:1]:

@@ -138,10 +138,13 @@ class Page:
 
     def _listed_samples(self) -> set[str]:
         """Return the samples whose records are listed: all, or the first ones with ``MOST_LISTED`` records together."""
-        keys = [(at, *key) for at, run in enumerate(self._runs) for key in run.records.each_key()]
-        names = sorted({name for *_, name, _ in keys})
-        kinds = {(at, mode, epoch) for at, mode, _, epoch in keys}
-        return {*names[: max(1, MOST_LISTED // len(kinds)) if len(keys) > MOST_LISTED else None]}
+        names, kinds = set[str](), set[tuple[int, str, int]]()
+        for at, run in enumerate(self._runs):
+            for mode, name, epoch in run.records.each_key():
+                names.add(name)
+                kinds.add((at, mode, epoch))
+        most = MOST_LISTED // len(kinds) if self.n_records > MOST_LISTED else len(names)
+        return {*sorted(names)[: max(1, most)]}
 
     def _complete(self) -> None:
         """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
