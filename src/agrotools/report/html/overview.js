@@ -1,4 +1,4 @@
-// Overview: runs between floor and ceiling, where the points went, tasks, process, and samples worth a look.
+// Overview: runs between floor and ceiling, where the points went, tasks, and samples worth a look.
 
 const SHAPES = ["circle", "square", "diamond", "triangle"];
 const MANY_RUNS = 4;
@@ -151,7 +151,7 @@ function lostCard() {
     joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "points that cannot be split"), joint.map((text) => el("p.dim", {}, text))));
 }
 
-// --- tasks and process ----------------------------------------------------------------------------------------------
+// --- tasks ----------------------------------------------------------------------------------------------
 
 function tasksCard() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
@@ -184,19 +184,6 @@ function heatTable(names) {
       return el(`td${estimate[3] < FEW ? ".few" : ""}`, { title: estimateText(estimate), style: { background: `color-mix(in srgb, var(--run0) ${Math.round(45 * estimate[0])}%, var(--card))` } },
         el("a", { href: address("samples", { task, run: at, mode: head.measure.mode }) }, onScale(estimate[0])), el("small", {}, ` n ${estimate[3]} ${rangeText(estimate)}`));
     }))))));
-}
-
-function processCard() {
-  if (!head.process.length) return null;
-  const some = runs.map((run, at) => at).filter((at) => head.process.some((row) => row.values[at] !== null));
-  const shown = some.length > MANY_RUNS ? [chosenRun] : some;
-  const text = (row, value) => (value === null ? "" : row.unit === "%" ? points(value) : row.unit === "×" ? value.toFixed(2) : String(value));
-  return el("section.card.process", {}, el("h2", {}, "Process", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
-    el("table.numbers", {},
-      shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label.split(/(?<=:)/).flatMap((part) => [part, el("wbr")]))))),
-      el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at] !== null)).map((row) => el("tr", {},
-        el("th", { scope: "row" }, el("abbr", { title: row.meaning }, row.label), row.unit === "%" && el("span.dim", {}, " %"), row.low && el("span.dim", { title: "lower is better" }, " ↓")),
-        shown.map((at) => el("td", {}, text(row, row.values[at]))))))));
 }
 
 // --- worth a look ---------------------------------------------------------------------------------------------------
@@ -244,5 +231,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
 }

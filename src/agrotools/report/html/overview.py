@@ -1,9 +1,8 @@
-"""Data of the overview: score, cost and time of each run, its tasks, process metrics, differences and lost points."""
+"""Data of the overview: score, cost and time of each run, its tasks, differences and lost points."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agrotools.core import Mode
 from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
@@ -11,7 +10,7 @@ from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.parts import joint_text
 from agrotools.report.screen import headline
-from agrotools.report.settings import KNOWING, PROCESS, Setting
+from agrotools.report.settings import Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
 from agrotools.runner.rescore import content_of
@@ -63,11 +62,6 @@ def head_data(
             for name, role, summary in beside
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
-        ],
-        "process": [
-            row
-            for row in _process_rows(summaries)
-            if any(row["values"]) or (not row["low"] and {*row["values"]} != {None})
         ],
         "pairs": list(_pairs(runs, names, differences, comparisons)),
         "differences": incomparable([run.manifest for run in runs]),
@@ -156,41 +150,6 @@ def attribution_data(attribution: Attribution | None) -> Data | None:
     samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
     joint = [joint_text(each) for each in attribution.joint]
     return attribution.model_dump(mode="json", include={"run"}) | {"joint": joint, "samples": samples}
-
-
-def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
-    """Yield the metrics of the steps, each with its value in every run; None where a run has none."""
-    rows: tuple[tuple[Mode, Sequence[str]], ...] = (("step-by-step", PROCESS), ("end-to-end", KNOWING))
-    for mode, metrics in rows:
-        for name in metrics:
-            of_runs = [summary.modes.get(mode) for summary in summaries]
-            values = [part.metrics.get(name) if part and part.headline else None for part in of_runs]
-            info = METRICS[name]
-            yield {
-                "label": info.label,
-                "meaning": f"{info.meaning} ({mode})",
-                "unit": "%",
-                "low": info.lower_is_better,
-                "values": [metric.overall.value if metric else None for metric in values],
-            }
-    of_runs = [summary.modes.get("end-to-end") for summary in summaries]
-    parts = [part if part and part.headline else None for part in of_runs]
-    ratios = [part.call_ratio.mean if part and part.call_ratio else None for part in parts]
-    counts = [part.counts if part else None for part in parts]
-    failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
-    unparsed = [each.unparseable if each else None for each in counts]
-    formless = [part.no_form_share if part else None for part in parts]
-    spent = [part.counts.spent.get("closing_tokens") if part else None for part in parts]
-    closing = [each.per_record if each else None for each in spent]
-    refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
-    for label, meaning, unit, low, values in (
-        ("Calls/needed", "calls made for each call of the reference; 1: as many as needed", "×", False, ratios),
-        ("Calls with an error", refused, "%", False, failed),
-        ("no_form", "share of samples whose answer form was asked for and not given", "%", True, formless),
-        ("Closing tokens", "tokens of the closing messages of a record that has them, in and out", "", True, closing),
-        ("Unparseable replies", "number of replies that were neither a call nor an answer", "", True, unparsed),
-    ):
-        yield {"label": label, "meaning": f"{meaning} (end-to-end)", "unit": unit, "low": low, "values": values}
 
 
 def _pairs(
