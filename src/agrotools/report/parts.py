@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
-from agrotools.core.base import count_text, prompt_tokens_text
+from agrotools.core.base import count_text, number_text, prompt_tokens_text
 from agrotools.plugin import PartColumn
 from agrotools.report.layout import (
     DASH,
@@ -209,7 +209,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         samples = count_text(counts.successes, "sample")
         yield f"{samples} fully correct; {dear.per_success:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
-        yield f"cost of the agent, by its reports: {cost.total:.4f} USD, {cost.per_record:.4f} USD per record"
+        total, mean = number_text(cost.total, 4), number_text(cost.per_record, 4)
+        yield f"cost of the agent, by its reports: {total} USD, {mean} USD per record"
     tokens_in, cached, _ = tokens_of([part])
     if tokens_in:
         yield prompt_tokens_text(tokens_in, cached)

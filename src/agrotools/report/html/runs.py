@@ -15,7 +15,7 @@ import orjson
 from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
-from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
+from agrotools.core.base import Progress, benchmark_title, count_text, no_progress, number_text
 from agrotools.core.form_item import asked_items
 from agrotools.models.metered import read_spend
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
@@ -327,7 +327,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     spend = read_spend(folder / "spend.jsonl")
     unknown = "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
     settings = {
-        "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else unknown,
+        "cost": f"{number_text(spend.usd, 4)} USD for {spend.replies} replies" if spend.replies else unknown,
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "" if is_baseline(manifest.model) else "shown" if manifest.images else "not shown",
         "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
