@@ -143,7 +143,7 @@ def test_tables_and_rows_show_what_an_agent_used(folder: Path, tmp_path: Path, c
     text = rendered([counts_table([at.score(run).summary])], 160)
     assert "3.0k" in text
     assert "300" in text
-    assert "cost of the agent, by its reports: 0.0180 USD, 0.0060 USD per record" in text
+    assert "cost of the agent, by its reports: 0.018 USD, 0.006 USD per record" in text
     row = next(iter(run.rows()))
     assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (3000, 300, pytest.approx(0.006))
 

@@ -112,6 +112,11 @@ def test_explain_shows_the_way_from_question_to_score(small_benchmark: Path, run
     assert sample["id"] in wrong.stderr
     as_json = json.loads(agrotools("explain", "perfect-tools", sample["id"], "--json", cwd=runs).stdout)
     assert {entry["record"]["mode"] for entry in as_json} == {"step-by-step", "end-to-end"}
+    assert [entry["shown"]["query"] for entry in as_json] == [sample["query"]] * 2
+    listed = json.loads(agrotools("explain", "random", "--mode", "end-to-end", "--json", cwd=runs).stdout)
+    assert len(listed) == len((small_benchmark / "samples.jsonl").read_text().splitlines())
+    assert all(bool(each["error"]) == (each["score"] != 1) for each in listed)
+    assert "first error" in agrotools("explain", "random", cwd=runs).stdout
 
 
 def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path: Path):

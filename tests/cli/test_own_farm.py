@@ -20,6 +20,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.knowledge.kb_names import shipped_names
+from agrotools.report.explain import own_name
 from agrotools.scoring.steps import implied_slot, shown_results
 
 pytestmark = pytest.mark.tools
@@ -107,6 +108,8 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
                  "different answers", "cannot be used", "agrotools review"):  # fmt: skip
         assert part in done.stdout, part
     assert all("secret" not in file.path for sample in samples for file in sample.files)
+    names = {own_name(file, sample) for sample in samples for file in sample.files}
+    assert names <= {each.name for each in farm.rglob("*") if each.is_file()} - {"image_1.jpg", ""}
 
 
 def test_the_plan_decides_on_the_second_run(farm: Path):

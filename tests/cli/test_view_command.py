@@ -54,6 +54,9 @@ def test_the_list_has_names_as_they_are_score_and_progress(folder: Path):
         "done": "FAS 25.0", "more/half": "not scored", "run[red]": "not scored", "run[/b]": "FAS 100.0",
     }  # fmt: skip
     assert rows["more/half"]["records"].text == "1 of 4"
+    assert (rows["done"]["protocol"].text, rows["done"]["mode"].text) == ("react", "end-to-end")
+    narrow = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["view", "--list", str(folder)], catch_exceptions=False)
+    assert "vendor/model[/v2]" in narrow.stdout, "no name is broken"
     done = CliRunner(env={"COLUMNS": "140"}).invoke(app, ["view", "--list", str(folder)], catch_exceptions=False)
     assert all(text in done.stdout for text in ("5 runs in ", "run[/b]", "vendor/model[/v2]"))
     entries = json.loads(CliRunner().invoke(app, ["view", "--list", str(folder), "--json"]).stdout)
@@ -69,11 +72,13 @@ def address(folder: Path) -> Iterator[str]:
     assert server.stdout is not None
     try:
         text = ""
-        while not text.rstrip().endswith("}"):
+        while not text.endswith("\n}\n"):
             line = server.stdout.readline()
             assert line, "the server has ended"
             text += line
-        yield json.loads(text)["address"]
+        started = json.loads(text)
+        assert {each["name"] for each in started["runs"]} == {"done", "more/half", "broken"}
+        yield started["address"]
     finally:
         server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0

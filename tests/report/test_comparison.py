@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import Observation, Record, Score, Trajectory
-from agrotools.report.comparison import between_runs_table, comparison_tables
+from agrotools.report.comparison import between_runs_table, comparison_tables, more_samples, verdict_text
 from agrotools.report.explain import lost_reason
 from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.attribution import first_part
@@ -52,12 +52,15 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
         flips={"end-to-end": Flips(metric="fas", n_equal=40)},
         unpaired={"end-to-end": (3, 0)},
     )
-    rows = cells_of(table_of(comparison_tables(found), "end-to-end"))
+    rows = cells_of(table_of(comparison_tables(found, details=True), "end-to-end"))
     assert [cell.text for cell in rows["FAS"].values()] == ["+12.5 ", "+3.1 to +22.0", "—", "40 (20)", "12"]
     assert rows["task apple size"]["difference"].estimate == by_task["apple_size"]
+    rows = table_of(comparison_tables(found), "").rows
+    assert [(row.cells[0].text, row.cells[3].text, row.is_dim) for row in rows] == [
+        ("task plotting", "2", True), ("task apple size", "4", True),
+    ]  # fmt: skip
     text = printed(found)
-    assert "a minus b" in text
-    assert "62.5 minus 50.0 = +12.5 (+3.1 to +22.0)" in text
+    assert text.startswith("not tested, fewer than 10 clusters: a minus b = +12.5 points (+3.1 to +22.0)")
     assert "not compared: 3 samples with a valid record only in the first run" in text
     assert "no mode in common" in printed(Comparison(first="a", second="b"))
 
@@ -94,9 +97,9 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     assert found.by_cause["end-to-end"]["planning"].p_adjusted == pytest.approx(0.18)
     assert metrics["css"].by_task_type["apple_size"].p_adjusted is None
     assert metrics["fas"].by_family["CM"].p_adjusted is None
-    text = printed(found)
+    text = printed(found, details=True)
     assert text.count("+10.0*") == 2
-    assert ": better" in text
+    assert text.startswith("a is better: +10.0 points (1.0 to 19.0)")
     assert "all other rows together (4)" in text
 
 
@@ -207,7 +210,15 @@ def test_published_minus_fresh_is_not_paired():
     assert estimate.value == pytest.approx(0.4)
     error = (0.09 / 39 + 0.25 / 39) ** 0.5
     assert estimate.interval.upper - estimate.value == pytest.approx(1.997 * error, rel=0.01)
-    text = " ".join(printed(found).split())
-    assert "90.0 minus 50.0 = +40.0" in text
-    assert "higher on the samples of the first run" in text
+    text = " ".join(printed(found, details=True).split())
+    assert "higher on the samples of the first run: published minus fresh = +40.0 points" in text
     assert "not paired" in text
+
+
+def test_the_number_of_further_samples_grows_with_the_square_of_the_detectable_difference():
+    near = difference(0.3, detectable=0.2, p_adjusted=0.3)
+    assert more_samples(near) == 120
+    assert verdict_text(near, ("a", "b")).startswith("no difference shown: a minus b = +10.0 points")
+    assert more_samples(difference(0.01, detectable=0.2, p_adjusted=0.01)) is None
+    worse = difference(0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01)
+    assert verdict_text(worse, ("a", "b")) == "b is better: +10.0 points (1.0 to 19.0)"

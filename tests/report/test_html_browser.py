@@ -1,5 +1,6 @@
 """The report in a real browser: nothing fails, nothing is fetched, nothing that others wrote is run."""
 
+import json
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
+from agrotools.report.html.detail import whole_data
 from agrotools.runner.prompts import PromptLog
+from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
@@ -264,7 +267,7 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
 async def test_nothing_is_wider_than_the_window_in_light_and_dark(report: Path, width: int):
     async with browser() as chromium:
         page = await chromium.open(width=width, height=900)
-        for view in ("overview", "samples?id=model/end-to-end/s0/0", "tables", "compare", "setup"):
+        for view in ("overview", "table", "samples?id=model/end-to-end/s0/0", "tables", "compare", "setup"):
             colours = []
             for scheme in ("light", "dark"):
                 await page.prefer(scheme)
@@ -327,4 +330,38 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         await page.evaluate("document.querySelector('#detail .enlarge').click()")
         assert await page.evaluate("document.querySelector('#viewer .slider').value") == str(round(border))
         await page.evaluate("document.querySelector('#viewer').close()")
+        assert faults(page) == ([], [])
+
+
+async def test_five_hundred_rows_sort_at_once_and_a_record_is_downloaded_as_explain_prints_it(tmp_path: Path):
+    samples = [made_sample(f"s{number:03}", files=()) for number in range(500)]
+    calls = [call("2*3"), call("6 + 1", 1)]
+    records = [end_to_end(each, *calls[: at % 3], answer=f"rows: {7 + at % 2}") for at, each in enumerate(samples)]
+    run = write_run(tmp_path / "run", records, model="some-model")
+    report = build_report([run], tmp_path / "report.html").path
+    shown = whole_data(run, records[1], score_record(records[1]), None)
+    rows = "[...document.querySelectorAll('#table tbody tr')].map((row) => row.textContent)"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#table", width=1400, height=900)
+        times = []
+        for by in ("calls", "sample", "score"):
+            started = "const started = performance.now(); drawn.click(); dispatchEvent(new Event('hashchange'));"
+            link = f"const drawn = document.querySelector('#table th a[href*=\"by={by}\"]');"
+            laid_out = "document.getElementById('table').offsetHeight; return performance.now() - started;"
+            times.append(await page.evaluate(f"(() => {{ {link} {started} {laid_out} }})()"))
+            await page.until(f"location.hash.includes('by={by}')")
+            assert len(await page.evaluate(rows)) == 500
+        assert min(times) < 100, times
+        await page.evaluate("document.querySelector('#table th a[href*=\"by=sample\"]').click()")
+        await page.until(f"({rows})[0].startsWith('s000')")
+        await page.click("#table a[href*='s001']")
+        await page.until(f"{SHOWN}?.includes('s001')")
+        await page.evaluate(
+            "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+            "URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; };"
+        )
+        await page.click("#copy-id")
+        assert await page.until("window.copied") == "s001"
+        await page.evaluate("document.getElementById('download').click()")
+        assert json.loads(await page.until("window.saved")) == json.loads(json.dumps(shown))
         assert faults(page) == ([], [])

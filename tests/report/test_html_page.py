@@ -94,7 +94,6 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert page_of_both.head["measure"]["label"] == "FAS"
     assert "(this is version 1)" in model["certificates"]["analyze_lesions"]
     assert model["certificates"]["theirs"] == "no accuracy study"
-    assert all(any(row["values"]) or not row["low"] for row in page_of_both.head["process"])
 
 
 def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
@@ -332,32 +331,18 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert len(page.records) == 24
 
 
-def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(
-    shared_runs, monkeypatch: pytest.MonkeyPatch
-):
-    model, oracle = shared_runs
-    whole = page_of(model)
+def test_the_page_of_a_long_run_lists_its_first_samples_and_says_so(shared_runs, monkeypatch: pytest.MonkeyPatch):
+    whole = page_of(shared_runs[0])
     monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 8)
-    page = page_of(model)
-    lost = sorted({row["sample"] for row in whole.records if row["value"] != 1})
-    assert len(lost) == 12  # all are wrong in step-by-step
-    assert {row["sample"] for row in page.records} == {*lost[:4]}
-    assert len(page.records) == len(page.details) == 8
-    assert page.head["notes"][0].startswith(
-        "8 of 24 records are listed: those of the first 4 of 12 samples that lost points or are invalid. Scores and"
-    )
-    for row in page.records:
-        (same,) = (each for each in whole.records if (each["sample"], each["mode"]) == (row["sample"], row["mode"]))
-        assert {**row, "block": 0, "line": 0} == {**same, "block": 0, "line": 0}
-        assert page.detail(row) == whole.detail(same)
+    page = page_of(shared_runs[0])
+    names = sorted({row["sample"] for row in whole.records})
+    assert [row["sample"] for row in page.records] == [*names[:4], *names[:4]]
+    assert page.head["notes"][0].startswith("8 of 24 records are listed: those of the first samples")
     ours, all_rows = page.head["lost"][0]["end-to-end"], [r for r in whole.records if r["mode"] == "end-to-end"]
     by_part = {part: sum(100 * (1 - r["value"]) for r in all_rows if r["part"] == part) / 12 for part in ours["parts"]}
     assert (ours["n"], ours["parts"]) == (12, pytest.approx(by_part))
     assert sum(by_part.values()) == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]))
     assert [page.head["runs"], page.head["measure"]] == [whole.head["runs"], whole.head["measure"]]
-    monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 9)
-    both = page_of(model, oracle)
-    assert {(row["run"], row["sample"]) for row in both.records} == {(run, name) for run in (0, 1) for name in lost[:3]}
 
 
 def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown(tmp_path: Path):
@@ -425,7 +410,7 @@ def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)
 
 
-def test_records_at_places_are_the_last_finished_record_of_each_key_in_order(tmp_path: Path):
+def test_the_last_finished_record_of_each_key_is_read_in_order(tmp_path: Path):
     samples = [made_sample(f"s{at}") for at in range(3)]
     lost = Record(sample=samples[1], mode="end-to-end", invalid="timeout")
     again = end_to_end(samples[2], call("1"), answer="rows: 9")
@@ -433,8 +418,5 @@ def test_records_at_places_are_the_last_finished_record_of_each_key_in_order(tmp
     with (folder / "records.jsonl").open("a") as file:
         file.write("no record\n")
     shelf = record_index(folder)
-    assert [record.sample.id for record in shelf] == ["s0", "s1", "s2"]
     assert list(shelf) == [right(samples[0]), right(samples[1]), again]
-    assert list(shelf.at([2, 0, 2])) == [again, right(samples[0]), again]
-    assert len(shelf) == 3
     assert "1 line cannot be read" in shelf.notes[0]

@@ -68,7 +68,7 @@ class ReportPage:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
         rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value facets part reason block line seconds tokens calls".split()
+        names = "run mode sample epoch value facets part reason block line seconds tokens calls usd".split()
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
             row["mode"], row["part"] = index["modes"][row["mode"]], index["parts"][row["part"]]

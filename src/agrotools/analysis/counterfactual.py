@@ -84,10 +84,10 @@ Parts = frozenset[str]
 
 _UNREAD = ("no form", "not a number", "neither yes nor no", "several different values")
 """Rules of readings without a value."""
-NOT_ASKED = "what the model would do after other results is not known; --rerun asks it for its answer"
-NOT_CALLED = "what the model would call after other results is not known"
-NO_TRUTH = "the truth between these tools is not known"
-NOT_RUN = "the tool cannot be run again"
+NOT_ASKED = "until the model is asked again (--rerun)"
+NOT_CALLED = "because it is not known what the model would call after other results"
+NO_TRUTH = "because the truth between these tools is not known"
+NOT_RUN = "because the tool cannot be run again"
 
 
 class JointError(Exception):

@@ -10,7 +10,13 @@ from agrotools.cli.output import command_line, print_json
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, or tables of scores.")],
-    flips: Annotated[int, typer.Option(min=0, help="Samples of each kind (up, down) to list, with the reason.")] = 5,
+    flips: Annotated[
+        int, typer.Option(min=0, help="Samples of each kind (higher, lower) to list, with the reason.")
+    ] = 2,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Also print every row with p-value and detectable difference, and the words."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparisons as JSON.")] = False,
 ) -> None:
     """Compare runs, first minus second, paired by sample: overall, by task and by cause, and sample by sample.
@@ -49,4 +55,4 @@ def compare(
     for at, each in enumerate(compared):
         if at:
             typer.echo()
-        print_parts(comparison_tables(each, flips=flips))
+        print_parts(comparison_tables(each, flips=flips, details=details))

@@ -27,7 +27,10 @@ class _Prompts(NamedTuple):
 def explain(
     run: Annotated[Path, typer.Argument(help="Run folder; with --prompt also a benchmark, before any run.")],
     sample: Annotated[
-        str | None, typer.Argument(help="Id of a sample. Without it, the ids are listed.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Id of a sample. Without it, samples are listed with score and first error.", show_default=False
+        ),
     ] = None,
     mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
     epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
@@ -48,6 +51,7 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
+    from agrotools.report.html.detail import listed_data, whole_data
     from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
@@ -57,7 +61,7 @@ def explain(
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
     if not has_manifest(run):
         if prompt:
-            _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
+            _preview(str(run), sample or "", {"mode": mode, **given}, as_json=as_json)
             return
         hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
         raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
@@ -70,30 +74,32 @@ def explain(
         typer.echo(f"warning: {note}", err=True)
     if not len(index):
         raise index.without_samples
-    if sample is None:
-        _list_samples([*index.each_key()], as_json=as_json)
-        return
-    chosen = _chosen(run, index, sample, mode, epoch)
-    if prompt:
-        _print_prompts(run, chosen, as_json=as_json)
+    chosen = (
+        _chosen(run, index, sample, mode, epoch) if sample else (each for each in index if mode in (None, each.mode))
+    )
+    if prompt and sample is not None:
+        _print_prompts(run, [*chosen], as_json=as_json)
         return
     judges = judged_rows(run)
-    scored = [(record, judges.joined(record, rows_of(record, index))) for record in chosen]
+    attribution, outdated = read_attribution(run)
+    splits = {("end-to-end", each.id, each.epoch): each for each in attribution.samples} if attribution else {}
+    scored = ((record, judges.joined(record, rows_of(record, index)), splits.get(record.key)) for record in chosen)
+    if sample is None:
+        _list_records([listed_data(*each[:2], each[2] and each[2].parts) for each in scored], as_json=as_json)
+        return
     if as_json:
         print_json(
             [
                 {
                     "record": record.model_dump(mode="json", by_alias=True),
                     "scores": [score.model_dump(mode="json") for score in scores],
+                    "shown": whole_data(run, record, scores, split and split.parts),
                 }
-                for record, scores in scored
+                for record, scores, split in scored
             ]
         )
         return
-    attribution, outdated = read_attribution(run)
-    splits = {(each.id, each.epoch): each for each in attribution.samples} if attribution else {}
-    for record, scores in scored:
-        split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+    for record, scores, split in scored:
         print_parts(explanation(record, scores, judges.of(record), details=details, split=split))
         _print_twin(run, index, record, scores)
     if outdated:
@@ -152,19 +158,31 @@ def _twin_state(twin: "Record | None") -> str:
     return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
-def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
-    """Print the ids of the samples with the modes of their records; as text only the first 20."""
-    modes: dict[str, list[str]] = {}
-    for mode, name, _ in keys:
-        if mode not in modes.setdefault(name, []):
-            modes[name].append(mode)
+def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Print score, cause and first error of records, the worst first; as text only the first 20."""
+    from textwrap import shorten
+
+    from agrotools.report.layout import Column, new_table, percent
+    from agrotools.report.terminal import print_parts
+
     if as_json:
-        print_json(modes)
+        print_json(records)
         return
-    for name in sorted(modes)[:_LISTED]:
-        typer.echo(f"{name}: {', '.join(modes[name])}")
-    if len(modes) > _LISTED:
-        typer.echo(f"and {len(modes) - _LISTED} more (--json lists all)")
+    records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
+    modes, words = (
+        {each["mode"] for each in records},
+        [Column(("lost by",), "words"), Column(("first error",), "words")],
+    )
+    table = new_table(f"{count_text(len(records), 'record')}, the worst first", ["score", *words])
+    table.columns[0] = Column(kind="id")
+    for each in records[:_LISTED]:
+        name = each["id"] + f", {each['mode']}" * (len(modes) > 1)
+        table.add_row(
+            name, "—" if each["score"] is None else percent(each["score"]), each["cause"], shorten(each["error"], 60)
+        )
+    print_parts([table])
+    if len(records) > _LISTED:
+        typer.echo(f"and {len(records) - _LISTED} more (--json lists all)")
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
@@ -188,8 +206,8 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
     _show_prompts(run, read_manifest(run).model, stored, as_json=as_json)
 
 
-def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the requests that a run would send for a sample, or the ids of its samples.
+def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print the requests that a run would send for a sample.
 
     Raises:
         UsageError: the benchmark or the sample does not exist, or the options do not fit it.
@@ -207,9 +225,6 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}
     (config,) = read_config(None, given, [PREVIEWED.name])
     prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
-    if sample is None:
-        _list_samples([*prepared.plan.keys()], as_json=as_json)
-        return
     if sample not in prepared.plan.ids:
         raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
     with TemporaryDirectory() as folder:

@@ -233,13 +233,12 @@ def _write_page(
     from agrotools.core import RunStoreError
     from agrotools.report.html import build_report
 
-    compared = len(runs) > 1 or references.scored  # else there is nothing to compare with
     try:
         return build_report(
             runs,
             runs[0] / "report.html",
             summaries=[each.summary for each in rescored],
-            tallies=[each.tally for each in rescored if each.tally is not None and compared],
+            tallies=[each.tally for each in rescored if each.tally is not None],
             papers=papers,
             references={name: each.summary for name, each in references.scored.items()},
             allow_invalid=allow_invalid,

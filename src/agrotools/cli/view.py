@@ -40,7 +40,7 @@ def view(
 
     def started(address: str) -> None:
         if as_json:
-            print_json({"address": address})
+            print_json({"address": address, "runs": _runs(folder)})
         else:
             typer.echo(f"open: {address}\nPress Ctrl-C to stop")
         sys.stdout.flush()
@@ -49,16 +49,22 @@ def view(
 
 
 def _list_runs(folder: Path, as_json: bool) -> None:
-    """List the runs in a folder, the last changed first: model, score, progress and cost."""
+    """List the runs in a folder, the last changed first."""
     from agrotools.report.run_list import list_runs, runs_table
     from agrotools.report.terminal import print_parts
 
-    entries = list(list_runs(folder))
     if as_json:
-        print_json([{**vars(entry), "path": str(entry.path)} for entry in entries])
+        print_json(_runs(folder))
         return
-    print_parts([runs_table(entries, folder)])
+    print_parts([runs_table([*list_runs(folder)], folder)])
     typer.echo(f"on a page: {command_line('view', folder)}")
+
+
+def _runs(folder: Path) -> list[dict[str, object]]:
+    """Return the runs in a folder with all that the list shows, as JSON."""
+    from agrotools.report.run_list import list_runs
+
+    return [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)]
 
 
 def _check_folder(folder: Path) -> None:

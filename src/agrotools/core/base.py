@@ -144,7 +144,12 @@ def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     if not tokens:
         return "0 tokens in"
     share = "not reported" if cached is None else f"{100 * cached / tokens:.0f} %"
-    return f"{tokens:,.0f} tokens in (from a prompt cache: {share})"
+    return f"{amount_text(tokens)} tokens in (from a prompt cache: {share})"
+
+
+def amount_text(n: float) -> str:
+    """Return a count with at most five digits: ``12,345``, ``1.235 M``."""
+    return f"{n:,.0f}" if n < 99_999.5 else f"{n / 1e6:.4g} M"
 
 
 def benchmark_title(name: str, version: str) -> str:

@@ -14,7 +14,7 @@ from pybase64 import b64encode
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import FrozenModel, ToolSpec, Usage
-from agrotools.core.base import prompt_tokens_text, without_surrogates
+from agrotools.core.base import amount_text, prompt_tokens_text, without_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -217,7 +217,9 @@ class WireStats:
     def tokens_text(self) -> str:
         """Tokens, and US dollars if they are known, in words."""
         spent = f", {self.spent_usd:.4f} USD in all" if self.spent_usd is not None else ""
-        return f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {self.output_tokens:,} out{spent}"
+        return (
+            f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {amount_text(self.output_tokens)} out{spent}"
+        )
 
     @property
     def has_worked(self) -> bool:

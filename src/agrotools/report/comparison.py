@@ -1,8 +1,9 @@
-"""Tables of differences between runs, of correlations over runs, and of errors by class.
+"""Tables of differences between runs, and of errors by class.
 
 Benchmark plug-ins name the papers that define classes of errors.
 """
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from agrotools.plugin import ErrorSource
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
+    FEW,
+    PLAIN_WIDTH,
     SYNTHETIC_NOTE,
     Cell,
     Column,
@@ -37,79 +40,94 @@ from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
 from agrotools.scoring.attribution import part_meaning
-from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import (
-    AcrossRuns,
-    ErrorCount,
-    Flip,
-    Flips,
-    RunCorrelation,
-    RunDifference,
-    compared_task_types,
-    other_differences,
-)
+from agrotools.scoring.summary import ErrorCount, Flip, Flips, RunDifference, compared_task_types, other_differences
 
 MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
+SCREEN_LINES = 24
+"""Most lines of the comparison of two runs without details."""
+_MOST_CAUSES = 4
 
 
-def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Part]:
-    """Yield for each mode the headline difference, a table of its parts, and tables of at most ``flips`` samples each
-    that the first run scores higher and lower."""
-    first, second = comparison.first or "A", comparison.second or "B"
-    yield Paragraph(f"{first} minus {second}, percentage points", "bold")
-    marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
-    marks += [SYNTHETIC_NOTE] if comparison.synthetic else []
-    marks += [f"{name} is privileged" for name in comparison.privileged]
-    if any(marks):
-        yield Paragraph(", ".join(filter(None, marks)))
-    if not comparison.modes:
-        yield Paragraph("The two runs have no mode in common.", "")
-        return
-    for mode, metrics in comparison.modes.items():
-        yield from _headline_lines(comparison, mode)
-        if metrics:
-            yield _part_table(comparison, mode)
-        changed = comparison.flips.get(mode, Flips(metric=""))
-        for title, listed in (("Up", changed.up), ("Down", changed.down)):
-            if listed and flips:
-                more = "" if len(listed) <= flips else f"{flips} of {len(listed)} samples, --flips shows more"
-                yield _flip_table(f"{title}, {mode}: {more or count_text(len(listed), 'sample')}", listed[:flips])
-    yield Paragraph("\n" + "\n".join(_legend(comparison)))
+def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool = False) -> Iterator[Part]:
+    """Yield the verdict of each mode, end-to-end first, and of that mode the largest differences by task and cause, and
+    at most ``flips`` samples that the first run scores higher and lower: one screen for two runs.
+
+    ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
+    modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
+    above = [part for mode in modes for part in _verdict_lines(comparison, mode, details or mode == modes[0])]
+    marks = [comparison.benchmark] * bool(comparison.benchmark) + ["quick part"] * comparison.quick
+    marks += [SYNTHETIC_NOTE] * comparison.synthetic
+    are = "is" if len(comparison.privileged) == 1 else "are"
+    marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(comparison.privileged)
+    above += [Paragraph(", ".join(marks))] * any(marks)
+    yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
+    n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))
+    for mode in modes if details else modes[:1]:
+        up, down = (comparison.flips[mode].up, comparison.flips[mode].down) if mode in comparison.flips else ((), ())
+        listed = [*up[:flips], *down[:flips]]
+        yield from _part_tables(comparison, mode, None if details else SCREEN_LINES - n_lines - len(listed) - 5)
+        title = f"{mode}: {len(listed)} of {count_text(len(up) + len(down), 'sample')} with different scores"
+        yield from [_flip_table(title * details, listed, details)] if listed else []
+    if details:
+        yield Paragraph("\n" + "\n".join(_legend(comparison)))
+    elif modes:
+        yield Paragraph("All rows, p-values and the words: --details. More samples: --flips N.")
 
 
-def headline_text(difference: Estimate, *, lower_is_better: bool = False) -> str:
-    """Return what a headline difference shows: ``better``, ``worse``, or ``no difference shown``."""
-    if difference.p_adjusted is None:
-        return f"fewer than {MIN_CLUSTERS} clusters, not tested"
-    if not difference.differs():
-        return "no difference shown"
-    return "better" if (difference.value > 0) != lower_is_better else "worse"
+def verdict_text(difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False) -> str:
+    """Return what a headline difference shows, the better run first: ``A is better: +9.1 points (4.2 to 14.0)``."""
+    value, interval = difference.value, difference.interval
+    if same:
+        return "the same records: difference 0"
+    if difference.differs() and interval and paired:
+        sign, name = (1, names[0]) if value > 0 else (-1, names[1])
+        ends = sorted((sign * interval.lower, sign * interval.upper))
+        return f"{name} is better: {points(abs(value))} points ({' to '.join(map(percent, ends))})"
+    verdict = "no difference shown"
+    if difference.differs():
+        verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the first run"
+    elif difference.p_adjusted is None:
+        verdict = f"not tested, fewer than {MIN_CLUSTERS} clusters"
+    shown = f" ({interval_text(interval, points)})" if interval else ""
+    return f"{verdict}: {names[0]} minus {names[1]} = {points(value)} points{shown}"
 
 
-def _headline_lines(comparison: Comparison, mode: str) -> Iterator[Part]:
+def more_samples(difference: Estimate) -> int | None:
+    """Return about how many more samples would show a difference of this size (80 % power), to two digits.
+
+    None if the difference is shown, or is too small for 100,000 samples."""
+    if difference.detectable is None or difference.differs() or not difference.value:
+        return None
+    more = difference.n * ((difference.detectable / difference.value) ** 2 - 1)
+    return int(float(f"{more:.1e}")) if 1 <= more < 100_000 else None
+
+
+def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Iterator[Paragraph]:
     name = comparison.headline.get(mode)
     if name is None:
-        yield Paragraph(f"\n{mode}: no headline metric in common", "bold")
+        yield Paragraph(f"{mode}: no headline metric in common", "bold")
         return
-    info, estimate, means = METRICS[name], comparison.modes[mode][name].overall, comparison.means[mode]
-    verdict = headline_text(estimate, lower_is_better=info.lower_is_better)
-    if not comparison.paired and estimate.differs():
-        verdict = f"{'higher' if estimate.value > 0 else 'lower'} on the samples of the first run"
-    interval = f" ({interval_text(estimate.interval, points)})" if estimate.interval else ""
-    p = f", adjusted p {p_text(estimate.p_adjusted)}" if estimate.p_adjusted is not None else ""
-    difference = f"{percent(means[0])} minus {percent(means[1])} = {points(estimate.value)}{interval}{p}"
-    yield Paragraph(f"\n{mode}, {info.label}: {difference}: {verdict}", "bold")
-    flips = comparison.flips.get(mode)
+    estimate, means = comparison.modes[mode][name].overall, comparison.means[mode]
+    names = (comparison.first, comparison.second)
+    verdict = verdict_text(estimate, names, paired=comparison.paired, same=comparison.same_records)
+    yield Paragraph(f"{verdict}, {mode}, {METRICS[name].label}", "bold")
+    if not with_facts:
+        return
     noun = "step" if mode == "step-by-step" else "sample"
-    facts = [f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
+    named = (f"{who} {percent(mean)}" for who, mean in zip(names, means, strict=True))
+    facts = [", ".join(named), f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
+    if flips := comparison.flips.get(mode):
+        facts.append(f"the first is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}")
+    if estimate.p_adjusted is not None and not comparison.same_records:
+        facts.append(f"adjusted p {p_text(estimate.p_adjusted)}")
     if detectable := detectable_points([estimate]):
         facts.append(f"detectable difference {detectable} points")
-    if flips is not None:
-        facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
+    if more := more_samples(estimate):
+        facts.append(f"about {more} more samples needed to show a difference of this size")
     yield Paragraph("; ".join(facts), "")
     yield from (Paragraph(text, "yellow") for text in _headline_warnings(comparison, mode, name))
 
@@ -147,23 +165,32 @@ def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, st
             yield from (("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items())
 
 
-def _part_table(comparison: Comparison, mode: str) -> Table:
-    table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "detectable"), first=24)
-    for kind, name, each in difference_rows(comparison, mode):
+def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterator[Table]:
+    """Yield the rows of a mode with all figures; or of tasks and causes alone, at most ``most`` of them."""
+    rows = [*difference_rows(comparison, mode)]
+    if most is not None:
+        ordered = sorted(rows, key=lambda row: (row[2].n < FEW, -abs(row[2].value)))
+        causes, tasks = ([row for row in ordered if row[0] == kind and row[2].value] for kind in ("cause", "task"))
+        rows = [*tasks[: max(most - len(causes[:_MOST_CAUSES]), _MOST_CAUSES)], *causes[:_MOST_CAUSES]]
+    whole = ("difference", "95 % interval", "p", "n (clusters)", "detectable")
+    table = new_table(mode * (most is None), whole if most is None else (*whole[:2], "n"), first=24)
+    for kind, name, each in rows:
         value, differs = points(each.value), each.differs()
         p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
-        label = name if kind == "metric" else f"  {kind} {name}"
+        label = name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
         figure = Cell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
         interval = interval_text(each.interval, points) or DASH
-        table.add_row(label, figure, interval, p, size(each), detectable_points([each]) or DASH)
-    return table
+        last = (p, size(each), detectable_points([each]) or DASH) if most is None else (str(each.n),)
+        table.add_row(label, figure, interval, *last, is_dim=each.n < FEW)
+    yield from [table] if rows else []
 
 
-def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
+def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> Table:
     table = new_table(title, ("first", "second", Column(("lost by",), "id"), Column(("why",), "words")), first=18)
     for flip in flips:
         scores = (percent(flip.first), percent(flip.second))
-        table.add_row(flip.sample, *scores, flip.cause or DASH, shortened(flip.reason, 110))
+        reason = shortened(flip.reason, 110) if details else textwrap.shorten(flip.reason, 44, placeholder=" …")
+        table.add_row(flip.sample, *scores, flip.cause or DASH, reason)
     return table
 
 
@@ -241,84 +268,6 @@ def differences_table(
         }
         table.add_row(Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns))
     return table
-
-
-_VARIANTS = ("_strict", "_truth")
-"""Suffixes of metrics that are variants of others; they are in the data but not in the tables."""
-
-
-def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[Part]:
-    """Yield the tables of :func:`agrotools.scoring.correlations.with_correlations`; none if there are too few runs."""
-    seen: list[AcrossRuns] = []
-    for summary in summaries:
-        across_runs = summary.across_runs
-        if across_runs is None or across_runs in seen:
-            continue
-        seen.append(across_runs)
-        plotted = [
-            each for each in across_runs.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None
-        ]
-        for source in dict.fromkeys(_metric_source(each) for each in plotted):
-            yield _correlation_table(across_runs, source, [each for each in plotted if _metric_source(each) == source])
-        yield Paragraph("\n".join(_lines(across_runs, any(plotted))))
-
-
-def _metric_source(correlation: RunCorrelation) -> str:
-    family = correlation.step.rpartition(".")[0]
-    if not family:
-        return "agrotools metrics"
-    return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
-
-
-def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> Table:
-    title = f"Steps with outcomes, {len(summary.runs)} runs on {summary.benchmark}, {source}"
-    outcomes = list(dict.fromkeys(each.outcome for each in correlations))
-    table = new_table(title, map(_label, outcomes))
-    for step in dict.fromkeys(each.step for each in correlations):
-        by_outcome = {each.outcome: each for each in correlations if each.step == step}
-        table.add_row(_label(step), *(_cell(by_outcome.get(outcome), summary) for outcome in outcomes))
-    return table
-
-
-def _label(metric: str) -> str:
-    if metric in METRICS:
-        return METRICS[metric].label
-    special = {"ans_i": "Ans_I", "ans_acc_imggen": "AnsAcc w/ ImgGen"}
-    words = {
-        "inst": "Inst",
-        "tool": "Tool",
-        "arg": "Arg",
-        "summ": "Summ",
-        "ans": "Ans",
-        "acc": "Acc",
-        "objective": " objective",
-    }
-    name = metric.partition(".")[2].removesuffix("_corrected")
-    return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
-
-
-def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> Cell:
-    if correlation is None or correlation.pearson is None:
-        return value_cell(None)
-    lines = [f"r {correlation.pearson:+.2f}", interval_text(correlation.interval, "{:+.2f}".format)]
-    lines += [f"rho {correlation.spearman:+.2f}"] if correlation.spearman is not None else []
-    lines += [f"{correlation.n} runs"] if correlation.n != len(summary.runs) else []
-    return Cell((*filter(None, lines),), "bold")
-
-
-def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
-    n_runs = len(summary.runs)
-    if any_shown:
-        yield (
-            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {n_runs} runs and unrelated "
-            f"metrics, r lies beyond ±{summary.least_r:.3f} in 5 % of cases."
-        )
-    else:
-        yield f"Over the {n_runs} runs on {summary.benchmark} no step metric and outcome both vary."
-    if any_shown and n_runs < MIN_CLUSTERS:
-        yield f"No interval is given with fewer than {MIN_CLUSTERS} runs (correlations need at least {MIN_RUNS} runs)."
-    for reason, models in summary.left_out.items():
-        yield f"Left out ({reason}): {', '.join(models)}."
 
 
 # --- errors by class -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import JsonValue
 from rich.console import RenderableType
@@ -18,6 +19,7 @@ from agrotools.core import (
     OpenTextSlot,
     PlotSlot,
     Record,
+    Sample,
     SampleFile,
     Score,
     Slot,
@@ -130,12 +132,20 @@ def _question(record: Record) -> Iterator[RenderableType]:
     yield section("Question")
     yield indented(line(harmless(sample.query)))
     for file in sample.files:
-        yield indented(line(f"{file.name}  {file_text(file)}", "dim"))
+        yield indented(line(f"{file.name}  {file_text(file, sample)}", "dim"))
 
 
-def file_text(file: SampleFile) -> str:
-    """Return kind, size, scale, bands and classes of a file on one line."""
-    parts: list[str] = [file.kind]
+def own_name(file: SampleFile, sample: Sample) -> str:
+    """Return the name that a file had before the benchmark named it, if that is another one and known."""
+    photos = sample.metadata.get("photos")
+    known = photos.get(str(file.sha256)) if isinstance(photos, dict) else (sample.published_paths or {}).get(file.name)
+    name = Path(str(known or "")).name
+    return name if name != file.name else ""
+
+
+def file_text(file: SampleFile, sample: Sample) -> str:
+    """Return own name, kind, size, scale, bands and classes of a file on one line."""
+    parts: list[str] = [*filter(None, [harmless(own_name(file, sample))]), file.kind]
     if file.width_px and file.height_px:
         parts.append(f"{file.width_px} x {file.height_px} px")
     if file.gsd_m:

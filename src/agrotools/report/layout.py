@@ -62,7 +62,7 @@ def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return number_text(value)
+        return number_text(value, 5)
     if isinstance(value, str):
         return value if value and value == value.strip() else repr(value)
     if isinstance(value, list):
@@ -141,6 +141,10 @@ class LabelledText:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 DASH = "—"
+FEW = 5
+"""Fewest samples of a figure that is not dim."""
+PLAIN_WIDTH = 100
+"""Number of columns of plain text for pipes and files."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
-from agrotools.core.base import count_text, prompt_tokens_text
+from agrotools.core.base import count_text, number_text, prompt_tokens_text
 from agrotools.plugin import PartColumn
 from agrotools.report.layout import (
     DASH,
+    FEW,
     Cell,
     Column,
     Part,
@@ -26,9 +27,9 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
-from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
+from agrotools.scoring.attribution import TOOL, Attribution, JointParts, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
+from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
@@ -136,7 +137,7 @@ def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
 def _part_cell(estimate: Estimate | None) -> Cell:
     if estimate is None:
         return Cell(("",))
-    return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < 5 else "")
+    return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < FEW else "")
 
 
 def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
@@ -165,23 +166,6 @@ def counts_table(summaries: Sequence[Summary]) -> Table:
             table.add_row(f" {mode}", *_counts_cells(part))
             table.notes += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
     return table
-
-
-def correlation_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
-    lines: list[str] = []
-    for of_run, summary in of_runs(summaries):
-        texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
-        if texts:
-            n = count_text(max(each.n for each in summary.correlations), "sample")
-            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n}: {', '.join(texts)}")
-    return lines
-
-
-def _correlation_text(correlation: Correlation) -> str:
-    inside = correlation.interval
-    interval = f" ({inside.lower:+.2f} to {inside.upper:+.2f})" if inside else ""
-    return f"{METRICS[correlation.step].label} {correlation.r:+.2f}{interval}"
 
 
 def _counts_cells(part: ModeSummary) -> list[str]:
@@ -225,7 +209,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         samples = count_text(counts.successes, "sample")
         yield f"{samples} fully correct; {dear.per_success:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
-        yield f"cost of the agent, by its reports: {cost.total:.4f} USD, {cost.per_record:.4f} USD per record"
+        total, mean = number_text(cost.total, 4), number_text(cost.per_record, 4)
+        yield f"cost of the agent, by its reports: {total} USD, {mean} USD per record"
     tokens_in, cached, _ = tokens_of([part])
     if tokens_in:
         yield prompt_tokens_text(tokens_in, cached)
@@ -294,15 +279,18 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
-    notes = [
-        f"{each.points:.1f} points ({count_text(each.n_samples, 'sample')}) cannot be split between "
-        f"{', '.join(each.parts)}: {each.reason}"
-        for each in attribution.joint
-    ]
+    notes = [joint_text(each) for each in attribution.joint]
     notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
     return [table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
+
+
+def joint_text(joint: JointParts) -> str:
+    """Return a sentence on points that cannot be split."""
+    parts = " and ".join(part.removeprefix(TOOL).replace("+", " and ") for part in joint.parts)
+    samples = count_text(joint.n_samples, "sample")
+    return f"{joint.points:.1f} points ({samples}) cannot be split between {parts} {joint.reason}."
 
 
 _one_digit = "{:.1f}".format
@@ -310,13 +298,14 @@ _one_digit = "{:.1f}".format
 
 def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
-    table = new_table("by task", ["samples", "lost", Column(("most of it",), "words")])
+    table = new_table("by task", ["samples", "lost", "95 % interval", Column(("most of it",), "words")])
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
             f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
         )
-        table.add_row(name, str(split.n), _one_digit(split.gap), text)
+        interval = interval_text(split.intervals.get("gap"), _one_digit) or DASH
+        table.add_row(name, str(split.n), _one_digit(split.gap), interval, text, is_dim=split.n < FEW)
     return table
 
 

@@ -34,7 +34,9 @@ class RunEntry:
     name: str
     model: str = ""
     benchmark: str = ""
+    protocol: str = ""
     modes: tuple[str, ...] = ()
+    quick: bool = False
     done: int = 0
     planned: int = 0
     score: float | None = None
@@ -69,8 +71,10 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
             path=run,
             name=name,
             model=manifest.labelled_model,
-            benchmark=benchmark_title(manifest.benchmark, manifest.benchmark_version) + ", quick part" * manifest.quick,
+            benchmark=benchmark_title(manifest.benchmark, manifest.benchmark_version),
+            protocol=manifest.protocol,
             modes=manifest.modes,
+            quick=manifest.quick,
             done=n_finished,
             planned=sum(manifest.planned.values()),
             score=score,
@@ -100,18 +104,31 @@ def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
 
 
 def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
-    """Return a table of the runs in a folder: model, benchmark, score, progress and cost."""
-    words, figures = ("model", "benchmark", "score"), ("records", "USD", "last record")
-    headings = [*(Column((each,), "words") for each in words), *(Column((each,)) for each in figures)]
-    table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
+    """Return a table of the runs in a folder, without columns that are empty; a benchmark of all is in the title."""
+    benchmarks = {entry.benchmark for entry in entries if not entry.problem}
+    of_all = f": {benchmarks.pop()}" if len(benchmarks) == 1 else ""
+    rows = [
+        {
+            "model": entry.model or entry.problem,
+            "benchmark": "" if of_all else entry.benchmark,
+            "score": _score_text(entry),
+            "records": f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done or ""),
+            "protocol": entry.protocol,
+            "mode": ", ".join(entry.modes),
+            "quick": "yes" * entry.quick,
+            "USD": f"{entry.usd:.2f}" if entry.usd is not None else "",
+            "last record": f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else "",
+        }
+        for entry in entries
+    ]
+    names = [name for name in (rows or [{}])[0] if any(row[name] for row in rows)]
+    columns = [Column((name,), "figure" if name in ("records", "USD", "last record") else "words") for name in names]
+    table = new_table(f"{count_text(len(entries), 'run')} in {folder}{of_all}", columns)
     table.columns[0] = Column(kind="id")  # the name of a run is copied into commands
-    for entry in entries:
-        if entry.problem:
-            table.add_row(entry.name, entry.problem)
-            continue
-        done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
-        score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"
-        usd = f"{entry.usd:.2f}" if entry.usd is not None else ""
-        changed = f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else ""
-        table.add_row(entry.name, entry.model, entry.benchmark, score, done, usd, changed)
+    for entry, row in zip(entries, rows, strict=True):
+        table.add_row(entry.name, *(row[name] for name in names))
     return table
+
+
+def _score_text(entry: RunEntry) -> str:
+    return "" if entry.problem else "not scored" if entry.score is None else f"{entry.metric} {percent(entry.score)}"

@@ -5,16 +5,19 @@ The tables of :mod:`agrotools.report.tables` hold everything else.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from pydantic import JsonValue
 from rich.text import Text
 
-from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, count_text, prompt_tokens_text
+from agrotools.core import Mode, Record
+from agrotools.core.base import amount_text, benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
+    FEW,
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     detectable_points,
@@ -25,12 +28,14 @@ from agrotools.report.layout import (
     points,
     run_names,
     shortened,
+    value_text,
     whole_points,
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
+from agrotools.runner.records import record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.attribution import TOOL
@@ -131,7 +136,8 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     # Reasons and bounds of invalid records follow as caveats.
     warned = [line for line in warning_lines(shown.summaries) if INVALID_TEXT not in line]
     warned = [line.removesuffix(RESUME) if shown.faults else line for line in warned]
-    faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries)))]
+    patterns = _patterns(shown, _values(steps))
+    faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries), *patterns))]
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
@@ -229,6 +235,39 @@ def _values(ladder: Sequence[Rung]) -> dict[str, float]:
     most = max((rung.estimate.n for rung in ladder if rung.estimate), default=0)
     of_all = [rung for rung in ladder if rung.role != "ceiling" or (rung.estimate and rung.estimate.n == most)]
     return {rung.role: rung.estimate.value for rung in of_all if rung.estimate}
+
+
+def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sentence on a ceiling below the floor, and on models that call no tool or always with one argument."""
+    floor, ceiling = values.get("floor", 0.0), values.get("ceiling", 1.0)
+    if ceiling < floor:
+        yield f"The ceiling ({percent(ceiling)}) is below the floor ({percent(floor)}): guessing beats these tools."
+    for run, name, summary in zip(shown.runs, run_names(shown.summaries), shown.summaries, strict=True):
+        if _is_baseline(summary):
+            continue
+        with_tools = {mode: part for mode, part in summary.modes.items() if mode != "no-tool" and part.n_records}
+        if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
+            yield f"{name} called no tool in {' and '.join(silent)}."
+        for (tool, argument), value, n in constant_arguments(record_index(run)) if run.is_dir() else ():
+            yield f"All {n} calls of {tool} by {name} have {argument} {value_text(value)}; those of the reference vary."
+
+
+def constant_arguments(records: Iterable[Record]) -> Iterator[tuple[tuple[str, str], JsonValue, int]]:
+    """Yield tool and argument, value and number of calls where all calls of end-to-end have one value, and those of the
+    reference of these samples several."""
+    made, asked = (defaultdict[tuple[str, str], list[JsonValue]](list) for _ in range(2))
+    for record in records:
+        if record.mode != "end-to-end" or record.trajectory is None or record.sample.reference is None:
+            continue
+        own = [step.call for step in record.trajectory.calls if step.call]
+        called = {call.tool for call in own}
+        for found, calls in ((made, own), (asked, record.sample.reference.steps)):
+            for each in (each for each in calls if each.tool in called):
+                for argument, value in each.arguments.items():
+                    found[each.tool, argument].append(value)
+    for place, values in made.items():
+        if len(values) >= FEW and all(each == values[0] for each in values) and len({*map(str, asked[place])}) > 1:
+            yield place, values[0], len(values)
 
 
 def _is_baseline(summary: Summary) -> bool:
@@ -394,7 +433,7 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
         of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
         tokens_in, cached, tokens_out = tokens_of(summary.modes.values())
         if tokens_in:
-            yield f"{of_whom}{prompt_tokens_text(tokens_in, cached)}, {tokens_out:,.0f} out."
+            yield f"{of_whom}{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out."
         for mode, part in summary.modes.items() if measure else ():
             if not part.headline or measure is None:
                 continue

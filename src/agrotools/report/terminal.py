@@ -10,14 +10,12 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from agrotools.report.layout import Paragraph, Part, Table, harmless, shortened
+from agrotools.report.layout import PLAIN_WIDTH, Paragraph, Part, Table, harmless, shortened
 
 _LONGEST_BLOCK = 1_000
 _WIDEST = 1_000
 _LEAST_NAME = 10
 """Least width to which the name of a run is folded as a heading."""
-PLAIN_WIDTH = 100
-"""Number of columns of plain text for pipes and files."""
 
 
 def console_for(file: IO[str] | None) -> Console:
@@ -83,7 +81,7 @@ def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
         heading = _text(column.heading if not column.group else (column.group, *column.heading))
         overflow = "ellipsis" if column.kind == "figure" else "fold"
         if column.kind in ("words", "id"):
-            least = table.first if number == 0 else None
+            least = table.first if number == 0 and column.kind == "words" else None
             shown.add_column(heading, overflow=overflow, min_width=least, no_wrap=column.kind == "id")
         else:
             shown.add_column(heading, justify="right", overflow=overflow)

@@ -250,18 +250,6 @@ class RecordIndex:
         """Return all records of a sample, over all modes and epochs."""
         return [*self._records(self._rows(f"mode IN {MODES} AND sample = ?", sample_id))]
 
-    def at(self, places: Iterable[int]) -> Iterator[Record]:
-        """Yield the records at these places in the order of iteration, one at a time."""
-        return self._records(self._entries_at(places))
-
-    def _entries_at(self, places: Iterable[int]) -> Iterator[Entry]:
-        rows, before = enumerate(self._rows()), -1
-        for place in places:
-            if place <= before:
-                rows = enumerate(self._rows())
-            before = place
-            yield next(row for at, row in rows if at == place)
-
     def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
         with _opened(self.path) as file:
             for entry in entries:

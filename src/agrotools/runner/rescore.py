@@ -5,7 +5,9 @@ benchmark need all records of a mode at once. Stored scores of another scoring v
 requested.
 """
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -20,7 +22,7 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import RecordIndex, iter_records, record_index
+from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
@@ -173,14 +175,12 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     Runs are named by their models, or by their folders if two have the same model.
 
     Raises:
-        UsageError: fewer than two runs, a run given twice, runs of different benchmarks, or runs without a scored
-            sample in common;
+        UsageError: fewer than two runs, runs of different benchmarks, or runs without a scored sample in common;
         RunStoreError: a run cannot be read.
     """
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs", hint="agrotools compare RUN OTHER_RUN")
     manifests = [read_manifest(run) for run in runs]
-    check_distinct(runs)
     models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
@@ -198,20 +198,35 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         tallies = [scored_run(run) for run in runs]
         for other in tallies[1:]:
             check_same_samples(tallies[0], other)
-        splits = [split for run in runs if (split := read_attribution(run)[0])]
-        for tally, split in zip(tallies, splits, strict=False):
-            if tally.causes is not None and len(splits) == len(runs):
-                tally.causes.attribute(split)
-        compared = comparisons_of(tallies, names)
+        compared = compared_by_cause(runs, tallies, names)
     if not any(each.headline for each in compared):
         raise UsageError(
             "these runs have no scored sample in common", hint="compare runs in the same mode on the same samples"
         )
     knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
-    return [
-        each.model_copy(update=update | {"privileged": tuple(n for n in (each.first, each.second) if n in knowing)})
-        for each in compared
-    ]
+    same = [mine == other for mine, other in combinations(map(content_of, runs), 2)]
+    for at, each in enumerate(compared):
+        privileged = tuple(name for name in (each.first, each.second) if name in knowing)
+        compared[at] = each.model_copy(update=update | {"privileged": privileged, "same_records": same[at]})
+    return compared
+
+
+def compared_by_cause(runs: Sequence[Path], tallies: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
+    """Compare every pair of scored runs; causes are those of ``agrotools attribute`` if it has split all runs."""
+    splits = [split for run in runs if (split := read_attribution(run)[0])]
+    for tally, split in zip(tallies, splits, strict=False):
+        if tally.causes is not None and len(splits) == len(runs):
+            tally.causes.attribute(split)
+    return comparisons_of(tallies, names)
+
+
+_TIMES = re.compile(rb'"[a-z_]*seconds":[\d.e-]+')
+
+
+def content_of(run: Path) -> frozenset[int]:
+    """Return hashes of the records of a run without times: equal for two runs with the same records."""
+    with (run / RECORDS_FILE).open("rb") as lines:
+        return frozenset(hash(_TIMES.sub(b"", line)) for line in lines)
 
 
 def _drawn_anew(first: Manifest, second: Manifest) -> bool:

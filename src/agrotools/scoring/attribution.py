@@ -236,6 +236,7 @@ class CauseTally:
     def attribute(self, attribution: Attribution) -> None:
         """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first part."""
         epochs = Counter(each.id for each in attribution.samples)
+        self._splits = {}
         for each in attribution.samples:
             parts = self._splits.setdefault(each.id, {})
             for part, points in each.parts.items():

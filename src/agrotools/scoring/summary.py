@@ -443,6 +443,8 @@ class Comparison(FrozenModel):
     """Those of the two runs whose policy saw the reference."""
     paired: bool = True
     """False if the runs are on different samples: a published benchmark, and the same from new scenes."""
+    same_records: bool = False
+    """True if both runs hold the same records, but for times."""
     modes: dict[str, dict[str, Metric]] = {}
     headline: dict[str, str] = {}
     """Metric that a mode is compared in; modes without one are left out."""

@@ -218,7 +218,9 @@ def _built(
                     cleaned_paths.add(path)
                 names[str(files[path].sha256)] = path.name
         part_of[column.column] = [
-            Pictured(files[path], value, slices[path]) for path, value in values[column.column].items() if path in files
+            Pictured(files[path], value, slices[path], path.name)
+            for path, value in values[column.column].items()
+            if path in files
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)

@@ -223,6 +223,8 @@ class Pictured(NamedTuple):
     file: SampleFile
     value: Value
     slices: Mapping[str, str] = {}
+    name: str = ""
+    """File name of the photo, which the benchmark's copy does not have."""
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
@@ -262,7 +264,8 @@ def subjects_of(
             return replace(thing, words={**thing.words, **together})
 
         name, of, slices = f"own-{place}-{number}", kind_of_thing(column), group[0].slices
-        return Subject(name, len(group), shown, {"column": column.column}, of=of, groups=slices)
+        metadata = {"column": column.column, "photos": {str(each.file.sha256): each.name for each in group}}
+        return Subject(name, len(group), shown, metadata, of=of, groups=slices)
 
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 

@@ -23,8 +23,9 @@ function flipped(first, second, mode) {
   return result;
 }
 
-function differenceDrawing([value, low, high]) {
-  const reach = Math.max(0.1, Math.abs(low ?? value), Math.abs(high ?? value)) * 1.1;
+const reachOf = ([value, low, high]) => Math.max(0.1, Math.abs(low ?? value), Math.abs(high ?? value)) * 1.1;
+
+function differenceDrawing([value, low, high], reach) {
   const place = (share) => `${50 + (50 * share) / reach}%`;
   return el("span.scale.difference", { role: "img", "aria-label": `difference ${signed(value)}` }, el("span.axis"), el("span.tick.zero", { style: { left: "50%" }, title: "no difference" }),
     low !== null && el("span.interval.run0", { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } }), el("span.dot.run0.circle", { style: { left: place(value) } }));
@@ -37,6 +38,19 @@ function flipList(title, flips) {
   flips.length > most && el("p.dim", {}, `${flips.length - most} more: filter the samples by “runs disagree”.`));
 }
 
+// By task and by cause: difference, interval and number of samples; turned if the runs are chosen the other way round.
+function partsTable(title, kind, pair, turned) {
+  const rows = pair.rows.filter(([of, , [value]]) => of === kind && (kind === "task" || Math.abs(value) >= 0.0005));
+  const reach = Math.max(...rows.map(([, , estimate]) => reachOf(estimate)));
+  return rows.length > 0 && el("section.card", {}, el("h3", {}, title), el("table.numbers.differences", {}, el("tbody", {}, rows.map(([, name, estimate, differs]) => {
+    const [value, low, high, n] = turned ? turnedRound(estimate) : estimate;
+    return el(`tr${n < FEW ? ".few" : ""}`, {}, el("th", { scope: "row" }, kind === "cause" ? el("span", { title: partTitle(name) }, partWord(name)) : name), el("td", {}, el(differs ? "b" : "span", {}, signed(value))),
+      el("td.dim", {}, low === null ? "" : `${signed(low)} to ${signed(high)}`), el("td.scales", {}, differenceDrawing([value, low, high], reach)), el("td.dim", {}, `n ${n}`));
+  }))));
+}
+
+const turnedRound = ([value, low, high, n]) => [-value, high === null ? null : -high, low === null ? null : -low, n];
+
 function drawCompare(parameters) {
   if (runs.length < 2) return;
   const best = mainPair();
@@ -48,20 +62,22 @@ function drawCompare(parameters) {
   const choose = (place, label) => el("label", {}, `${label} `, el("select", { onchange: (event) => { location.hash = address("compare", { a: place ? first : event.target.value, b: place ? event.target.value : second }); } },
     runs.map((run, at) => el("option", { value: at, selected: at === pairChoice[place] }, run.label))));
   const pairs = head.pairs.filter((pair) => (pair.first === first && pair.second === second) || (pair.first === second && pair.second === first));
+  pairs.sort((a, b) => (b.mode === mode) - (a.mode === mode));
   const rows = pairs.map((pair) => {
-    const turned = pair.first !== first;
-    const [value, low, high, n] = pair.difference;
-    const difference = turned ? [-value, high === null ? null : -high, low === null ? null : -low, n] : pair.difference;
-    const said = pairWords({ ...pair, difference });
-    return el("tr", {}, el("th", { scope: "row" }, `${words(pair.mode)}, `, term(pair.label)), el("td", {}, el("b", {}, said.value)), el("td", {}, said.interval), el("td.scales", {}, differenceDrawing(difference)),
-      el("td", {}, el(`strong.${pair.differs ? "shown" : "unshown"}`, {}, said.verdict)), el("td.dim", {}, pair.p === null ? "" : `p ${pair.p < 0.001 ? "< 0.001" : pair.p.toPrecision(2)}`), el("td.dim", {}, n),
+    const [value, low, high, n] = pair.first === first ? pair.difference : turnedRound(pair.difference);
+    return el("tr", {}, el("th", { scope: "row" }, `${words(pair.mode)}, `, term(pair.label)), el("td", {}, el("b", {}, signed(value))), el("td", {}, low === null ? "no interval: fewer than 10 clusters" : `${signed(low)} to ${signed(high)}`), el("td.scales", {}, differenceDrawing([value, low, high], reachOf([value, low, high]))),
+      el("td.dim", {}, pair.p === null ? "" : `p ${pair.p < 0.001 ? "< 0.001" : pair.p.toPrecision(2)}`), el("td.dim", {}, n),
       el("td.dim", {}, pair.detectable === null ? "" : Math.round(100 * pair.detectable)));
   });
-  byId("compare").replaceChildren(
+  const main = pairs[0]?.rows.length ? pairs[0] : null;
+  byId("compare").replaceChildren(...[
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
-    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
+    pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` ${words(pair.mode)}, ${pair.label}`, pair.more && `; about ${pair.more.toLocaleString("en")} more samples needed to show a difference of this size`)),
+    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
     el("p", {}, `${flips.of} ${head.lost ? "of the listed " : ""}samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in the first, ${flips.down.length} in the second, ${flips.same} are equal.`),
-    el("p.dim", {}, "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder}`)),
-    el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)));
+    main && el("div.columns", {}, partsTable("By task", "task", main, main.first !== first), partsTable(`By cause: a positive number: ${runs[first].label} loses fewer points to it`, "cause", main, main.first !== first)),
+    el("p.dim", {}, main ? "All metrics: " : "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder} --details`)),
+    el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)),
+  ].flat().filter(Boolean));
 }

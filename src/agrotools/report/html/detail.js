@@ -13,7 +13,7 @@ function longText(text, limit = SHORT) {
 }
 
 const isTable = (value) => Array.isArray(value) && value.length > 0 && value.every((item) => item && typeof item === "object" && !Array.isArray(item));
-const plain = (value) => (typeof value === "number" ? String(Math.abs(value) >= 1e15 || Number.isInteger(value) ? value : Number(value.toPrecision(6))) : typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
+const plain = (value) => (typeof value === "number" ? String(Math.abs(value) >= 1e15 || Number.isInteger(value) ? value : Number(value.toPrecision(5))) : typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 
 function valueView(value) {
   if (value === null) return el("span.dim", {}, "none");
@@ -196,6 +196,20 @@ function othersView(record, others) {
   }));
 }
 
+// The record with all that this page shows of it, as agrotools explain --json prints it.
+async function downloadRecord(record, data) {
+  const whole = async (request) => ({ ...request, tools: await textOf(request.tools), messages: await Promise.all(request.messages.map(async (message) => ({ ...message, texts: await Promise.all(message.texts.map(textOf)) }))) });
+  const { sample, mode, epoch, value, part, reason } = record, facets = Object.keys(head.facets).filter((facet) => record.has(facet));
+  const shownData = { id: sample.id, mode, epoch, task: sample.task, score: value, cause: part, error: reason, facets, ...data, sent: await Promise.all(data.sent.map(whole)) };
+  const href = URL.createObjectURL(new Blob([JSON.stringify(shownData, null, 1)], { type: "application/json" }));
+  el("a", { href, download: `${sample.id}-${mode}.json` }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
+async function copyId(button, id) {
+  try { await navigator.clipboard.writeText(id); button.textContent = "copied"; } catch { getSelection().selectAllChildren(byId("sample-id")); button.textContent = "press Ctrl-C"; }
+}
+
 // --- all together ---------------------------------------------------------------------------------------------------
 
 async function drawDetail(record) {
@@ -207,7 +221,9 @@ async function drawDetail(record) {
   const others = siblings(record);
   const title = el("header.title", {},
     el("button.quiet.back", { type: "button", onclick: () => showDetailOnPhone(false) }, "‹ list"),
-    el("h2", {}, recordBadge(record), " ", record.sample.id, " ", el("small.dim", {}, `${record.mode}${record.epoch ? `, epoch ${record.epoch}` : ""}, ${run.label}`)),
+    el("h2", {}, recordBadge(record), " ", el("span", { id: "sample-id" }, record.sample.id), " ", el("small.dim", {}, `${record.mode}${record.epoch ? `, epoch ${record.epoch}` : ""}, ${run.label}`)),
+    el("button.quiet", { type: "button", id: "copy-id", onclick: (event) => copyId(event.target, record.sample.id) }, "copy id"),
+    data && el("a", { id: "download", href: sampleAddress(record), onclick: (event) => { event.preventDefault(); downloadRecord(record, data); } }, "record as JSON"),
     head.live?.grade && el("a", { href: `${head.live.grade}&sample=${encodeURIComponent(record.sample.id)}`, title: "Grade the answers to this sample without the names of the models" }, "grade blind"),
     el("span.pager", {}, el("button.quiet", { type: "button", "aria-label": "Previous sample", title: "Previous (k)", onclick: () => move(-1) }, "‹"), el("output", {}, `${(shown.indexOf(record) + 1).toLocaleString("en")} / ${shown.length.toLocaleString("en")}`), el("button.quiet", { type: "button", "aria-label": "Next sample", title: "Next (j)", onclick: () => move(1) }, "›")),
     others.length > 0 && el("nav.siblings", { "aria-label": "Same sample" }, others.filter((other) => other.run === record.run || (other.mode === record.mode && other.epoch === record.epoch)).slice(0, 24).map((other) => el("a", { href: sampleAddress(other) }, recordBadge(other), ` ${[runs.length > 1 && other.run !== record.run && runs[other.run].label, other.mode !== record.mode && other.mode, other.epoch !== record.epoch && `epoch ${other.epoch}`].filter(Boolean).join(", ")}`))));

@@ -13,12 +13,14 @@ from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, Samp
 from agrotools.core.base import prompt_tokens_text
 from agrotools.core.record import Reply, literal_value
 from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
-from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
-from agrotools.report.html.runs import facets_of
+from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
+from agrotools.report.html.runs import facets_of, value_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
 from agrotools.report.trace import StepPart, predicted_steps, taken_steps
 from agrotools.runner.prompts import StoredPrompts, stored_image
+from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS
+from agrotools.scoring.attribution import first_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.pairs import NO_TWIN, refused_twin
@@ -64,7 +66,7 @@ def record_data(
     data: Data = {
         "about": _about(sample, scores),
         "query": sample.query,
-        "files": [_file(file, showing) for file in sample.files],
+        "files": [_file(file, sample, showing) for file in sample.files],
         "steps": [_step(part, record, of_call, showing) for part in steps],
         "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
         "plan": [_reference_step(step) for step in reference],
@@ -72,6 +74,7 @@ def record_data(
         "ended": _ending(record),
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
+        "calls": len(calls) + sum(bool(getattr(action, "calls", ())) for action in record.actions or ()),
         "seconds": round(record.seconds, 2),
         "tokens": [spending.input_tokens or 0, spending.output_tokens or 0],
         "sent_tokens": prompt_tokens_text(spending.input_tokens or 0, spending.cached_input_tokens),
@@ -82,7 +85,30 @@ def record_data(
     return data, facets_of(record, scores, matches, differs)
 
 
-def reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
+def listed_data(record: Record, scores: Sequence[Score], split: Mapping[str, float] | None = None) -> Data:
+    """Return what lists show of a record: ``score`` (None: invalid), ``cause`` and ``error``, empty if it lost nothing.
+
+    ``split``: its lost points by part, as ``agrotools attribute`` stored them.
+    """
+    value = value_of(record, scores)
+    part = ""
+    if record.actions is None and value not in (None, 1):
+        part = max(split, key=split.__getitem__) if split else first_part(record, scores)
+    error = "" if value == 1 else _reason_line(record, scores, part)
+    score = None if value is None else round(value, 4)
+    place = {"id": record.sample.id, "mode": record.mode, "epoch": record.epoch, "task": record.sample.task_type}
+    return {**place, "score": score, "cause": part, "error": error}
+
+
+def whole_data(run: Path, record: Record, scores: Sequence[Score], split: Mapping[str, float] | None) -> Data:
+    """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
+    places = Places([run]), Pictures(1), set[str]()
+    showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
+    data, facets = record_data(record, scores, showing, StoredPrompts(run))
+    return {**listed_data(record, scores, split), "facets": facets, **data}
+
+
+def _reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
     """Return the reason for the score of a record that lost points, on one short line."""
     if record.invalid is not None:
         return f"invalid: {shortened(harmless(record.invalid), 80)}"
@@ -196,8 +222,8 @@ def _labelled(lines: Sequence[LabelledText]) -> list[list[str]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _file(file: SampleFile, showing: RunPictures) -> Data:
-    data: Data = {"name": file.name, "kind": file.kind, "text": file_text(file).rstrip(".")}
+def _file(file: SampleFile, sample: Sample, showing: RunPictures) -> Data:
+    data: Data = {"name": file.name, "kind": file.kind, "text": file_text(file, sample).rstrip(".")}
     if file.width_px and file.height_px:
         data["size"] = [file.width_px, file.height_px]
     path = showing.path_of_file(file)

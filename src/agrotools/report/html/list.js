@@ -13,8 +13,8 @@ let deep = { query: "", found: new Set(), done: true };
 function readIndex({ modes, facets, samples, parts, records: rows }) {
   const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
+  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls, usd], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, usd, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
     has: (facet) => (mask & (1 << facets.indexOf(facet))) !== 0,
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
   })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
@@ -160,7 +160,7 @@ function drawSamplesView() {
 function drawFound() {
   const reset = el("button.quiet", { type: "button", id: "reset", onclick: () => { resetFilters(); applyFilters(); } }, "show all");
   const active = FILTERS.some((name) => filters[name]) || filters.facet.length || filters.q;
-  byId("found").replaceChildren(`${shown.length.toLocaleString("en")} of ${count(records.length, "record")}`, deep.query === filters.q && !deep.done ? ", searching…" : "", " ", active ? reset : "");
+  byId("found").replaceChildren(`${shown.length.toLocaleString("en")} of ${count(records.length, "record")}`, deep.query === filters.q && !deep.done ? ", searching…" : "", " ", el("span", {}, active ? reset : "", el("a", { href: address("table", addressFilters()) }, "as a table")));
   const counts = new Map();
   const names = [...(runs.filter((run) => !run.privileged).length > 1 ? ["runs disagree"] : []), ...Object.keys(head.facets)];
   for (const record of records) {
@@ -250,10 +250,14 @@ function move(by) {
 
 const showDetailOnPhone = (open) => byId("samples").classList.toggle("reading", open);
 
-// Take filters and sample from the address; a sample that the filters hide removes them.
-function followAddress(parameters) {
+function readFilters(parameters) {
   filters = { facet: (parameters.get("facet") ?? "").split(",").filter(Boolean), q: (parameters.get("q") ?? "").toLowerCase(), sort: parameters.get("sort") || DEFAULT_SORT };
   for (const name of FILTERS) filters[name] = parameters.get(name) ?? "";
+}
+
+// Take filters and sample from the address; a sample that the filters hide removes them.
+function followAddress(parameters) {
+  readFilters(parameters);
   const wanted = parameters.get("id");
   const record = wanted && records.find((each) => decodeURIComponent(each.link) === wanted);
   if (record && !matches(record)) filters = { facet: [], q: "", sort: filters.sort };
@@ -266,4 +270,38 @@ function followAddress(parameters) {
   openSample(record || (shown.includes(current) ? current : shown[0] ?? null), { replace: true });
   showDetailOnPhone(Boolean(record));
   if (filters.q) searchDetails(filters.q);
+}
+
+// --- table of samples -----------------------------------------------------------------------------------------------
+
+const MOST_IN_TABLE = 500;
+const COLUMNS = [
+  { name: "sample", of: (record) => record.sample.id, cell: (record) => el("a", { href: sampleAddress(record) }, record.sample.id) },
+  { name: "run", of: (record) => runs[record.run].label },
+  { name: "mode", of: (record) => record.mode },
+  { name: "task", of: (record) => words(record.sample.task) },
+  { name: "score", of: (record) => record.value, cell: ({ value, state }) => `${MARKS[state]} ${value === null ? "–" : rounded(100 * value)}` },
+  { name: "lost by", of: (record) => (record.part ? partWord(mainPart(record)) : "") },
+  { name: "calls", of: (record) => record.calls },
+  { name: "tokens", of: (record) => record.tokens, cell: (record) => amount(record.tokens) },
+  { name: "cost", of: (record) => record.usd, cell: (record) => (record.usd === null ? "" : dollars(record.usd)) },
+];
+let tableRows = new WeakMap(), tableNames = "";
+
+function drawTable(parameters) {
+  readFilters(parameters);
+  const by = COLUMNS.find(({ name }) => name === parameters.get("by")) ?? COLUMNS[4], down = parameters.has("down") ? -1 : 1;
+  const found = records.filter((record) => matches(record));
+  const keys = new Map(found.map((record) => [record, by.of(record)]));
+  const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -down : down); // unknown last
+  found.sort((a, b) => compare(keys.get(a), keys.get(b)) || byName(a, b));
+  const columns = COLUMNS.filter(({ name, of }) => ["sample", "score"].includes(name) || new Set(records.map(of)).size > 1);
+  const names = columns.map(({ name }) => name).join();
+  if (names !== tableNames) [tableRows, tableNames] = [new WeakMap(), names];
+  const rowOf = (record) => tableRows.get(record) ?? tableRows.set(record, el("tr", {}, columns.map(({ of, cell = of }) => el(`td${typeof of(record) === "number" ? ".number" : ""}`, {}, cell(record))))).get(record);
+  const head = columns.map(({ name }) => el("th", { scope: "col", "aria-sort": name !== by.name ? undefined : down > 0 ? "ascending" : "descending" },
+    el("a", { href: address("table", { ...addressFilters(), by: name, down: name === by.name && down > 0 ? 1 : undefined }) }, name, name === by.name && (down > 0 ? " ▲" : " ▼"))));
+  byId("table").replaceChildren(
+    el("p.dim", { role: "status" }, `${found.length.toLocaleString("en")} of ${count(records.length, "record")}${found.length > MOST_IN_TABLE ? `, the first ${MOST_IN_TABLE}` : ""}. `, el("a", { href: address("samples", addressFilters()) }, "filter them")),
+    el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Samples" }, el("table.data.samples", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, found.slice(0, MOST_IN_TABLE).map(rowOf)))));
 }

@@ -1,6 +1,6 @@
 // Views, keys, help, and the start of the page.
 
-const VIEWS = ["overview", "samples", "compare", "tables", "errors", "setup"].filter((name) => byId(name));
+const VIEWS = ["overview", "table", "samples", "compare", "tables", "errors", "setup"].filter((name) => byId(name));
 let ready = false;
 
 function follow() {
@@ -14,6 +14,7 @@ function follow() {
   }
   if (!ready) return;
   if (name === "samples") followAddress(parameters);
+  if (name === "table") drawTable(parameters);
   if (name === "compare") drawCompare(parameters);
 }
 
@@ -91,7 +92,7 @@ async function update() {
   for (const name of ["tables", "errors", "setup"]) byId(name)?.replaceChildren(...(page.getElementById(name)?.childNodes ?? []));
   explainHeadings();
   drawOverview();
-  if (document.body.dataset.view === "compare") drawCompare(readAddress().parameters);
+  if (["compare", "table"].includes(document.body.dataset.view)) follow();
   rowElements.clear();
   byId("list").replaceChildren();
   if (document.body.dataset.view !== "samples") { drawSamplesView(); return; }

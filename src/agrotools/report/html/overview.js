@@ -1,7 +1,8 @@
-// Overview: runs between floor and ceiling, where the points went, tasks, process, and samples worth a look.
+// Overview: runs between floor and ceiling, where the points went, tasks, and samples worth a look.
 
 const SHAPES = ["circle", "square", "diamond", "triangle"];
 const MANY_RUNS = 4;
+const FEW = 5; // fewer samples than these are grey
 const ROLES = ["model", "baseline", "planner", "floor", "ceiling"];
 let chosenRun = ROLES.map((role) => runs.findIndex((run) => run.role === role)).find((at) => at >= 0);
 
@@ -35,11 +36,11 @@ function estimateText([value, low, high, n]) {
   return `${onScale(value)}, ${interval}, n = ${n}`;
 }
 
+const rangeText = ([, low, high]) => (low === null ? "" : `(${onScale(low)} to ${onScale(high)})`);
+
 function figure(run) {
   if (!run.score) return el("span.figure.none", { title: run.withheld }, run.withheld ? "withheld" : "no score");
-  const [value, low, high] = run.score;
-  const spread = low === null ? "" : `${onScale(low)} to ${onScale(high)}`;
-  return el("span.figure", { title: estimateText(run.score) }, el("b", {}, onScale(value)), el("small", {}, spread));
+  return el("span.figure", { title: estimateText(run.score) }, el("b", {}, onScale(run.score[0])), el("small", {}, rangeText(run.score)));
 }
 
 function spent(run) {
@@ -93,23 +94,16 @@ function mainPair() {
   return pairs.sort((a, b) => score(b.first) + score(b.second) - score(a.first) - score(a.second))[0];
 }
 
-function pairWords(pair) {
-  const [value, low, high] = pair.difference;
-  const interval = low === null ? "no interval: fewer than 10 clusters" : `${signed(low)} to ${signed(high)}`;
-  const verdict = low === null ? "not tested" : !pair.differs ? "no difference shown" : value > 0 ? "better" : "worse";
-  return { value: signed(value), interval, verdict };
-}
-
 function pairLine() {
   const pair = mainPair();
   if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
-  const { interval, verdict } = pairWords(pair), [value] = pair.difference;
   const flips = flipped(pair.first, pair.second, pair.mode);
-  return el("p.pair", {}, el("b", {}, runs[pair.first].label), ` scores ${points(Math.abs(value))} points ${value < 0 ? "less" : "more"} than `, el("b", {}, runs[pair.second].label), ` (${interval}): `,
-    el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
-    flips.up.length + flips.down.length > 0 && `. Samples: ${flips.up.length} better, ${flips.down.length} worse, ${flips.same} equal`,
+  return el("p.pair", {}, verdictLine(pair),
+    flips.up.length + flips.down.length > 0 && `. ${runs[pair.first].label}: ${flips.up.length} samples better, ${flips.down.length} worse, ${flips.same} equal`,
     ". ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "Details"));
 }
+
+const verdictLine = (pair) => el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, pair.verdict);
 
 // --- where the points went ------------------------------------------------------------------------------------------
 
@@ -124,7 +118,7 @@ function lostSplit() {
   if (attribution) return { ...attribution, exact: true };
   const own = records.filter((record) => record.run === chosenRun && record.mode === head.measure?.mode && record.value !== null);
   // Where the page does not list all records, the sums over all of them are in its head.
-  const whole = head.lost?.[chosenRun][head.measure?.mode];
+  const whole = head.lost?.[chosenRun]?.[head.measure?.mode];
   const parts = { ...whole?.parts };
   for (const record of whole ? [] : own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
   const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);
@@ -154,10 +148,10 @@ function lostCard() {
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
     run.outdated && el("p.odd", {}, run.outdated),
     !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)),
-    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "points that cannot be split"), joint.map((each) => el("p.dim", {}, `${one(each.points)} points (${count(each.n_samples, "sample")}) cannot be split between ${each.parts.map(partWord).join(", ")}: ${each.reason}.`))));
+    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "points that cannot be split"), joint.map((text) => el("p.dim", {}, text))));
 }
 
-// --- tasks and process ----------------------------------------------------------------------------------------------
+// --- tasks ----------------------------------------------------------------------------------------------
 
 function tasksCard() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
@@ -171,10 +165,11 @@ function tasksCard() {
   return el("section.card.tasks", {}, title, el("table.chart", {}, dots.length > 1 && el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "task"), el("td"), dots.map((at) => el("th.sign", { scope: "col", title: runs[at].label }, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`, { role: "img", "aria-label": runs[at].label }))))), el("tbody", {}, names.map((task) => {
     const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, score: mark.tasks[task] }));
     const own = dots.filter((at) => runs[at].tasks[task]);
-    return el("tr", {},
+    const most = Math.max(0, ...own.map((at) => runs[at].tasks[task][3]));
+    return el(`tr${most < FEW ? ".few" : ""}`, {},
       el("th", { scope: "row" }, el("a", { href: address("samples", { task, mode: head.measure.mode, run: runs.length > 1 ? chosenRun : undefined }) }, words(task))),
       el("td.scales", {}, scale(own.map((at) => [at, runs[at].tasks[task]]), ticks, `${words(task)}: ${own.map((at) => `${runs[at].label} ${estimateText(runs[at].tasks[task])}`).join("; ")}`)),
-      dots.map((at) => el("td.number", {}, runs[at].tasks[task] && el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0])))));
+      dots.map((at) => el("td.number", {}, runs[at].tasks[task] && el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0]), el("small", {}, ` ${rangeText(runs[at].tasks[task])}`)))), el("td.number.dim", { title: "samples" }, `n ${most}`));
   }))), dots.length > 1 && el("p.dim.key-line", {}, dots.map((at) => [el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), `${runs[at].label} `])));
 }
 
@@ -186,22 +181,9 @@ function heatTable(names) {
     el("tbody", {}, order.map((at) => el("tr", {}, el("th", { scope: "row" }, runs[at].label), names.map((task) => {
       const estimate = runs[at].tasks[task];
       if (!estimate) return el("td");
-      return el("td", { title: estimateText(estimate), style: { background: `color-mix(in srgb, var(--run0) ${Math.round(45 * estimate[0])}%, var(--card))` } },
-        el("a", { href: address("samples", { task, run: at, mode: head.measure.mode }) }, onScale(estimate[0])));
+      return el(`td${estimate[3] < FEW ? ".few" : ""}`, { title: estimateText(estimate), style: { background: `color-mix(in srgb, var(--run0) ${Math.round(45 * estimate[0])}%, var(--card))` } },
+        el("a", { href: address("samples", { task, run: at, mode: head.measure.mode }) }, onScale(estimate[0])), el("small", {}, ` n ${estimate[3]} ${rangeText(estimate)}`));
     }))))));
-}
-
-function processCard() {
-  if (!head.process.length) return null;
-  const some = runs.map((run, at) => at).filter((at) => head.process.some((row) => row.values[at] !== null));
-  const shown = some.length > MANY_RUNS ? [chosenRun] : some;
-  const text = (row, value) => (value === null ? "" : row.unit === "%" ? points(value) : row.unit === "×" ? value.toFixed(2) : String(value));
-  return el("section.card.process", {}, el("h2", {}, "Process", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
-    el("table.numbers", {},
-      shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label.split(/(?<=:)/).flatMap((part) => [part, el("wbr")]))))),
-      el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at] !== null)).map((row) => el("tr", {},
-        el("th", { scope: "row" }, el("abbr", { title: row.meaning }, row.label), row.unit === "%" && el("span.dim", {}, " %"), row.low && el("span.dim", { title: "lower is better" }, " ↓")),
-        shown.map((at) => el("td", {}, text(row, row.values[at]))))))));
 }
 
 // --- worth a look ---------------------------------------------------------------------------------------------------
@@ -249,5 +231,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
 }

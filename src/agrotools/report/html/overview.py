@@ -1,19 +1,23 @@
-"""Data of the overview: score, cost and time of each run, its tasks, process metrics, differences and lost points."""
+"""Data of the overview: score, cost and time of each run, its tasks, differences and lost points."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, prompt_tokens_text
+from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
+from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
+from agrotools.report.parts import joint_text
 from agrotools.report.screen import headline
-from agrotools.report.settings import KNOWING, PROCESS, Setting
+from agrotools.report.settings import Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
-from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.runner.rescore import content_of
+from agrotools.scoring import METRICS, Comparison, Estimate, RunAggregator, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
+from agrotools.scoring.comparisons import points_lost
+from agrotools.scoring.metrics import FAS
 from agrotools.scoring.summary import RunDifference, tokens_of
 from agrotools.tools.result import certificate
 
@@ -31,7 +35,12 @@ TERMS = {
 }
 
 
-def head_data(runs: Sequence[Run], references: Mapping[str, Summary], differences: Sequence[RunDifference]) -> Data:
+def head_data(
+    runs: Sequence[Run],
+    references: Mapping[str, Summary],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Data:
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
@@ -54,12 +63,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
-        "process": [
-            row
-            for row in _process_rows(summaries)
-            if any(row["values"]) or (not row["low"] and {*row["values"]} != {None})
-        ],
-        "pairs": list(_pairs(differences)),
+        "pairs": list(_pairs(runs, names, differences, comparisons)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
             *warning_lines(summaries),
@@ -70,6 +74,18 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
         "parts": MEANINGS,
         "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
+
+
+def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[Data]:
+    """Return of each run and mode the number ``n`` of samples with a FAS, and the points of 100 lost by ``parts``."""
+    return [
+        {
+            mode: {"n": part.metrics[FAS].overall.n, "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()}}
+            for mode, part in run.summary.modes.items()
+            if FAS in part.metrics
+        }
+        for run, tally in zip(runs, tallies, strict=False)
+    ]
 
 
 def estimate_data(estimate: Estimate) -> list[float | int | None]:
@@ -116,7 +132,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
         "tokens": tokens_in + tokens_out,
-        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {tokens_out:,.0f} out",
+        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
         "seconds": sum(part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent),
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
@@ -132,46 +148,20 @@ def attribution_data(attribution: Attribution | None) -> Data | None:
     if attribution is None:
         return None
     samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
-    return attribution.model_dump(mode="json", include={"run", "joint"}) | {"samples": samples}
+    joint = [joint_text(each) for each in attribution.joint]
+    return attribution.model_dump(mode="json", include={"run"}) | {"joint": joint, "samples": samples}
 
 
-def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
-    """Yield the metrics of the steps, each with its value in every run; None where a run has none."""
-    rows: tuple[tuple[Mode, Sequence[str]], ...] = (("step-by-step", PROCESS), ("end-to-end", KNOWING))
-    for mode, metrics in rows:
-        for name in metrics:
-            of_runs = [summary.modes.get(mode) for summary in summaries]
-            values = [part.metrics.get(name) if part and part.headline else None for part in of_runs]
-            info = METRICS[name]
-            yield {
-                "label": info.label,
-                "meaning": f"{info.meaning} ({mode})",
-                "unit": "%",
-                "low": info.lower_is_better,
-                "values": [metric.overall.value if metric else None for metric in values],
-            }
-    of_runs = [summary.modes.get("end-to-end") for summary in summaries]
-    parts = [part if part and part.headline else None for part in of_runs]
-    ratios = [part.call_ratio.mean if part and part.call_ratio else None for part in parts]
-    counts = [part.counts if part else None for part in parts]
-    failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
-    unparsed = [each.unparseable if each else None for each in counts]
-    formless = [part.no_form_share if part else None for part in parts]
-    spent = [part.counts.spent.get("closing_tokens") if part else None for part in parts]
-    closing = [each.per_record if each else None for each in spent]
-    refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
-    for label, meaning, unit, low, values in (
-        ("Calls/needed", "calls made for each call of the reference; 1: as many as needed", "×", False, ratios),
-        ("Calls with an error", refused, "%", False, failed),
-        ("no_form", "share of samples whose answer form was asked for and not given", "%", True, formless),
-        ("Closing tokens", "tokens of the closing messages of a record that has them, in and out", "", True, closing),
-        ("Unparseable replies", "number of replies that were neither a call nor an answer", "", True, unparsed),
-    ):
-        yield {"label": label, "meaning": f"{meaning} (end-to-end)", "unit": unit, "low": low, "values": values}
-
-
-def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
+def _pairs(
+    runs: Sequence[Run],
+    names: Sequence[str],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Iterator[Data]:
     for each in differences:
+        compared = comparisons.get((each.first, each.second))
+        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(runs[each.second].folder)
+        rows = difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
         yield {
             "first": each.first,
             "second": each.second,
@@ -181,4 +171,7 @@ def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
             "p": each.difference.p_adjusted,
             "differs": each.difference.differs(),
             "detectable": each.difference.detectable,
+            "verdict": verdict_text(each.difference, (names[each.first], names[each.second]), same=same),
+            "more": more_samples(each.difference),
+            "rows": [[kind, name, estimate_data(row), row.differs()] for kind, name, row in rows if kind != "metric"],
         }

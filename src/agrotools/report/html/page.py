@@ -10,7 +10,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,21 +25,21 @@ from agrotools.core.base import Progress, command_line, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
-from agrotools.report.html.detail import packed_data, reason_line, record_data
-from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
-from agrotools.report.html.overview import Data, head_data
+from agrotools.report.explain import own_name
+from agrotools.report.html.detail import listed_data, packed_data, record_data
+from agrotools.report.html.overview import Data, head_data, lost_points
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
     Run,
+    compared,
     count_shares,
     differences,
     floor_and_ceiling,
     opened_runs,
     run_facts,
     summarise,
-    value_of,
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.html.templates import templates
@@ -50,8 +50,10 @@ from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.attribution import first_part, read_attribution
+from agrotools.scoring.attribution import read_attribution
 
+MOST_LISTED = 50_000
+"""Most records that a page lists: a browser takes as many with ease."""
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
@@ -104,8 +106,6 @@ class Page:
         ]
         """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
-        self.choice: Choice | None = None
-        """Choice of the listed records; None if all are listed."""
         self.rows: list[list[Any]] = []
         """Entries of the list in columns, one for each listed record."""
         self._places: dict[tuple[int, Key], int] = {}
@@ -126,30 +126,25 @@ class Page:
         self._detail_bytes = 0
 
     def write_records(self, progress: Progress) -> None:
-        """Write the details and pictures of all listed records, and collect their rows.
-
-        If there are more than ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost
-        points are listed.
-        """
-        if self.n_records > MOST_LISTED:
-            self.choice = choose_records(self._runs, self._part, progress, most=MOST_LISTED)
-        for at in range(len(self._runs)):
-            for record, scores in self._listed(at):
-                self.write(at, record, scores)
-                if self.choice is None:
-                    progress("report", len(self.rows), self.n_records)
-                else:
-                    progress("list", len(self.rows), self.choice.n_listed)
+        """Write the details and pictures of all listed records, and collect their rows; the others are only scored."""
+        n_read, listed = 0, self._listed_samples()
+        for at, run in enumerate(self._runs):
+            for record in run.records:
+                scores, n_read = run.scores_of(record), n_read + 1
+                if record.sample.id in listed:
+                    self.write(at, record, scores)
+                progress("report", n_read, self.n_records)
         self._complete()
 
-    def _listed(self, at: int) -> Iterator[tuple[Record, list[Score]]]:
-        """Yield the listed records of a run, with their score rows."""
-        run = self._runs[at]
-        if self.choice is None:
-            yield from ((record, run.scores_of(record)) for record in run.records)
-            return
-        for record in run.records.at(self.choice.places[at]):  # their scores were counted when they were chosen
-            yield record, rows_of(record, run.records, run.comparisons)
+    def _listed_samples(self) -> set[str]:
+        """Return the samples whose records are listed: all, or the first ones with ``MOST_LISTED`` records together."""
+        names, kinds = set[str](), set[tuple[int, str, int]]()
+        for at, run in enumerate(self._runs):
+            for mode, name, epoch in run.records.each_key():
+                names.add(name)
+                kinds.add((at, mode, epoch))
+        most = MOST_LISTED // len(kinds) if self.n_records > MOST_LISTED else len(names)
+        return {*sorted(names)[: max(1, most)]}
 
     def _complete(self) -> None:
         """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
@@ -179,11 +174,12 @@ class Page:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data, facets = record_data(record, scores, self._sources[at], prompts)
-        value, query = value_of(record, scores), record.sample.query
-        part = "" if record.actions is not None or value in (None, 1) else self._part(at, record, scores)
-        reason = "" if value == 1 else reason_line(record, scores, part)
+        listed, query = listed_data(record, scores, self._split(at, record)), record.sample.query
+        value, reason = listed["score"], listed["error"]
         if self.scrubber:
-            names = self.scrubber.new_names(file.name for file in record.sample.files)
+            files = record.sample.files
+            own = (own_name(file, record.sample) for file in files)
+            names = self.scrubber.new_names([*(file.name for file in files), *filter(None, own)])
             steps = [self.scrubber.step(step, names) for step in data["steps"]]
             data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
@@ -192,15 +188,16 @@ class Page:
             self._modes.setdefault(record.mode, len(self._modes)),
             self._sample_number(record, data, query),
             record.epoch,
-            None if value is None else round(value, 4),
+            value,
             sum(1 << _FACET_BITS[facet] for facet in facets),
-            self._parts.setdefault(part, len(self._parts)),
+            self._parts.setdefault(listed["cause"], len(self._parts)),
             reason,
             None if prompts is None else self._n_blocks,
             len(self._block),
             data["seconds"],
             sum(data["tokens"]),
-            sum("call" in step for step in data["steps"]),
+            data["calls"],
+            data["usd"],
         ]
         if record.mode == "end-to-end" and value is not None and value < 1:
             self._wrong.append(row)
@@ -219,10 +216,8 @@ class Page:
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
 
-    def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
-        """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
-        split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
-        return max(split, key=split.__getitem__) if split else first_part(record, scores)
+    def _split(self, at: int, record: Record) -> Mapping[str, float] | None:
+        return self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
@@ -284,7 +279,8 @@ class Page:
         summaries = [run.summary for run in self._runs]
         command = harmless(command_line("report", *(run.folder for run in self._runs)))
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
-        head = head_data(self._runs, references, differences(self._runs, tallies)) | {
+        pairs = differences(self._runs, tallies), compared(self._runs, tallies)
+        head = head_data(self._runs, references, *pairs) | {
             "n_records": self.n_records,
             "without_detail": self.without_detail,
             "missing_pictures": len(self.missing),
@@ -295,8 +291,10 @@ class Page:
             "command": command,
             "live": live,
         }
-        if self.choice is not None:
-            head |= {"lost": self.choice.lost, "notes": [self.choice.note, *head["notes"]]}
+        if len(self.rows) < self.n_records:
+            listed = f"{len(self.rows):,} of {self.n_records:,} records are listed: those of the first samples by id"
+            note = f"{listed}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
+            head |= {"lost": lost_points(self._runs, tallies), "notes": [note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         tables: dict[str, Any] = {
             "results": page_tables(summaries),

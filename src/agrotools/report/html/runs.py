@@ -15,7 +15,7 @@ import orjson
 from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
-from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
+from agrotools.core.base import Progress, benchmark_title, count_text, no_progress, number_text
 from agrotools.core.form_item import asked_items
 from agrotools.models.metered import read_spend
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
@@ -26,9 +26,10 @@ from agrotools.runner.ladder import headline_mode, references_of, role_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
-from agrotools.runner.rescore import check_comparisons, judged_rows, summary_of, twin_rows
+from agrotools.runner.rescore import check_comparisons, compared_by_cause, judged_rows, summary_of, twin_rows
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
@@ -208,7 +209,7 @@ def opened_runs(
         if summaries:
             run.scored = summaries[at]
         else:
-            run.tally = RunAggregator(protocol=manifest.protocol)
+            run.tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
         runs.append(run)
     return runs
 
@@ -250,6 +251,18 @@ def differences(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[R
         return []
     pairs = [*combinations(range(len(runs)), 2)]
     return differences_between([run.summary.model_copy(update={"quick": False}) for run in runs], tallies, pairs)
+
+
+MOST_COMPARED = 4
+"""Most runs of a page whose differences are also shown by task and by cause."""
+
+
+def compared(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> dict[tuple[int, int], Comparison]:
+    """Return the comparison of each pair of a few runs, by their numbers."""
+    if len(tallies) != len(runs) or not 1 < len(runs) <= MOST_COMPARED:
+        return {}
+    found = compared_by_cause([run.folder for run in runs], tallies, [run.name for run in runs])
+    return dict(zip(combinations(range(len(runs)), 2), found, strict=True))
 
 
 def floor_and_ceiling(
@@ -314,7 +327,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     spend = read_spend(folder / "spend.jsonl")
     unknown = "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
     settings = {
-        "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else unknown,
+        "cost": f"{number_text(spend.usd, 4)} USD for {spend.replies} replies" if spend.replies else unknown,
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "" if is_baseline(manifest.model) else "shown" if manifest.images else "not shown",
         "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
