@@ -83,10 +83,6 @@ async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
 
             await page.type("a")
             await shows(page, "rows-0004")
-            await page.type("1")
-            await page.type("22")
-            await page.type("a")  # a check fails: it cannot be accepted
-            await page.until("document.getElementById('trouble').textContent.includes('Arguments')")
             await page.type("r")
             assert await page.evaluate("document.activeElement.id") == "reason"
             await page.type("wrong region")
@@ -102,7 +98,6 @@ async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
                 ("rows-0003", "accept", ""),
                 ("rows-0004", "reject", "wrong region"),
             ]
-            assert made[1]["checks"] == {"tool_order": "holds", "arguments": "fails"}
             assert {each["reviewer"] for each in made} == {"Ada"}
 
             await page.type("e")
@@ -236,7 +231,7 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
             share = f"({shape}.{edge} - {image}.{edge}) / {image}.clientWidth"
             assert await page.evaluate(share) == pytest.approx(8 / 64, abs=0.03)
             differs = "[...document.querySelectorAll('tr.differs')].map((row) => row.textContent)"
-            assert await page.evaluate(differs) == ["green_pct4050-20 %", "value80100-20 %"]
+            assert await page.evaluate(differs) == ["green_pct4050", "value80100"]
             await page.type("b")
             assert await page.evaluate("getComputedStyle(document.querySelector('svg.shapes')).display") == "none"
             await page.type("z")

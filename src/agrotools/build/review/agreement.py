@@ -15,20 +15,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean, pvariance
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
-from agrotools.core.files import read_table, sync
+from agrotools.core.files import sync
 from agrotools.report.judges import Grade
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
-CheckName = Literal["tool_order", "arguments", "executable", "plot_inputs", "open_answer"]
-CHECKS: dict[Any, tuple[str, str]] = read_table(Path(__file__).with_name("checks.toml"))
-"""Name and criterion of the five checks of the AgroTools paper (arXiv 2605.22366, section 4.1)."""
 
 LONGEST_NAME = 60
 """Maximum length of a reviewer's name, characters."""
@@ -67,7 +63,6 @@ class Decision(FrozenModel):
     reviewer: Reviewer
     verdict: Verdict
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = ""
-    checks: dict[CheckName, Literal["holds", "fails"]] = {}
     edits: Edits | None = None
     person: bool = True
     """False if a model made the decision"""
@@ -80,23 +75,10 @@ class Decision(FrozenModel):
             raise ValueError("say why: a reason is needed")
         if (self.verdict == "edit") != (self.edits is not None):
             raise ValueError("changes belong to the verdict edit, and it needs some")
-        failing = [CHECKS[name][0] for name, state in self.checks.items() if state == "fails"]
-        if self.verdict == "accept" and failing:
-            raise ValueError(f"a check fails ({', '.join(failing)}): reject or edit the sample, or clear the check")
         return self
 
 
 Entry = TypeVar("Entry", Decision, Grade)
-
-
-def checks_of(sample: Sample) -> list[CheckName]:
-    """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
-    steps = sample.reference.steps if sample.reference else ()
-    types = {slot.type for slot in sample.answer}
-    applies: dict[str, bool] = dict.fromkeys(("tool_order", "arguments"), len(steps) > 0)
-    applies |= {"executable": True, "open_answer": "open_text" in types}
-    applies["plot_inputs"] = "plot" in types or any(step.tool == "plot" for step in steps)
-    return [name for name in CHECKS if applies[name]]
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
@@ -193,8 +175,6 @@ class ReviewSummary(FrozenModel):
     """verdict counts by reviewer"""
     agreements: tuple[Agreement, ...]
     disputed: tuple[str, ...]
-    failed_checks: dict[str, int]
-    """number of samples that a reviewer marked as failing, by check"""
     outdated: int
     """number of decisions on samples that have changed since; they do not count"""
     unknown: int
@@ -234,28 +214,14 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
     return (observed - by_chance) / (1 - by_chance), ""
 
 
-def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return Cohen's kappa with quadratic weights, which is Lin's concordance (1989); None if all values are equal."""
-    if not pairs:
-        return None
-    first, second = zip(*pairs, strict=True)
-    by_chance = pvariance(first) + pvariance(second) + (fmean(first) - fmean(second)) ** 2
-    return 1 - fmean((a - b) ** 2 for a, b in pairs) / by_chance if by_chance > 0 else None
-
-
 def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agreement]:
     """Yield the agreement of every pair of reviewers."""
     verdicts = [{each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()]
     for first, second in combinations(sorted(set().union(*verdicts)), 2):
         both = [(of[first], of[second]) for of in verdicts if {first, second} <= of.keys()]
-        yield agreement_of((first, second), both)
-
-
-def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
-    """Return the agreement of two reviewers on what both judged."""
-    kappa, why = cohens_kappa(categories)
-    agreed = sum(a == b for a, b in categories)
-    return Agreement(reviewers=reviewers, n=len(categories), agreed=agreed, kappa=kappa, why=why)
+        kappa, why = cohens_kappa(both)
+        agreed = sum(a == b for a, b in both)
+        yield Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why)
 
 
 def summary_of(
@@ -265,13 +231,9 @@ def summary_of(
     by_sample = valid_decisions(decisions, contents)
     standings = {sample: review_status(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
-    failed: dict[str, set[str]] = {name: set() for name in CHECKS}
     for each in by_sample.values():
         for decision in each:
             reviewers[decision.reviewer][decision.verdict] += 1
-            for name, state in decision.checks.items():
-                if state == "fails":
-                    failed[name].add(decision.sample)
     known = sum(map(len, by_sample.values()))
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
@@ -280,7 +242,6 @@ def summary_of(
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
-        failed_checks={name: len(samples) for name, samples in failed.items() if samples},
         outdated=len(decisions) - known - unknown,
         unknown=unknown,
         notes=tuple(notes),
@@ -300,8 +261,6 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
     yield from ({"text": pair.described} for pair in summary.agreements)
     if not summary.agreements:
         yield {"text": "Agreement needs two reviewers who decided the same samples."}
-    if summary.failed_checks:
-        yield {"text": f"checks that fail: {', '.join(f'{name} {n}' for name, n in summary.failed_checks.items())}"}
     if summary.disputed:
         yield {"text": f"disputed: {', '.join(summary.disputed)}"}
     if summary.outdated or summary.unknown:

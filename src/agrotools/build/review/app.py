@@ -4,13 +4,11 @@
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -23,7 +21,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from agrotools.build.review.agreement import (
-    CHECKS,
     Decision,
     ReviewJournal,
     SummaryPart,
@@ -34,24 +31,14 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.grading import (
-    Item,
-    Sheet,
-    all_graded,
-    grades_by,
-    grading_parts,
-    open_sheet,
-    shown_step,
-    summarise_grades,
-)
+from agrotools.build.review.grading import Sheet, all_graded, grades_by, grading_parts, shown_step, summarise_grades
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.build.review.server import Doorkeeper, Guard, RunningReview, review_server
+from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
-from agrotools.report.html.runs import name_of
 from agrotools.report.judges import Grade
 from agrotools.report.layout import harmless, value_text
 
@@ -185,7 +172,7 @@ class Review:
         )
 
     def page_values(self) -> dict[str, Any]:
-        return {"checks": CHECKS}
+        return {}
 
     async def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
@@ -361,32 +348,16 @@ _LATER = "Agreement, and the results of the runs, are shown once you have graded
 
 
 class Grading(Review):
-    """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
+    """Blind grading of the answers of ``sheet``."""
 
     page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
 
-    def __init__(
-        self,
-        sheet: Sheet,
-        journal: ReviewJournal[Grade],
-        doorkeeper: Doorkeeper,
-        reviewer: str = "",
-        reports: Mapping[Path, str] | None = None,
-        home: str = "",
-    ) -> None:
+    def __init__(self, sheet: Sheet, journal: ReviewJournal[Grade], doorkeeper: Doorkeeper, reviewer: str = "") -> None:
         super().__init__(sheet.material, journal, doorkeeper, reviewer)
-        self.sheet, self.reports, self.home = sheet, reports or {}, home
-        self.start = ""
-        """Key of the answer that the page shows first."""
-
-    def show_first(self, sample: str) -> None:
-        """Let the page begin with the first answer to ``sample``, if there is one."""
-        keys = (key for key, item in self.sheet.items.items() if item.record.sample.id == sample)
-        self.start = next(keys, self.start)
+        self.sheet = sheet
 
     def page_values(self) -> dict[str, Any]:
-        scheme = self.sheet.scheme
-        return {"rubrics": scheme.rubric, "errors": scheme.error, "start": self.start, "home": self.home}
+        return {"rubrics": self.sheet.scheme.rubric}
 
     def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
         n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
@@ -415,14 +386,8 @@ class Grading(Review):
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
         item, is_done = self.sheet.items[sample_id], all_graded(self.sheet, self.journal.decisions())
-        sources = [self._source(item, *each) for each in item.runs] if is_done else []
+        sources = [self.sheet.names()[at] for at, _ in item.runs] if is_done else []
         return {**super()._decisions_on(sample_id, reviewer), "others": [], "hidden": 0, "sources": sources}
-
-    def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
-        run = self.sheet.runs[at]
-        place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
-        report = self.reports.get(run)
-        return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
 
     def _checked(self, decision: Any) -> Any:
         if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
@@ -431,26 +396,3 @@ class Grading(Review):
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         return self.sheet.items[key].calls
-
-
-class GradingPages:
-    """Grading pages that a server of reports opens on demand in threads, one for each set of runs."""
-
-    def __init__(self, data_root: Path | None = None) -> None:
-        self._data_root = data_root
-        self._running: dict[frozenset[Path], RunningReview] = {}
-        self._opening = threading.Lock()
-
-    def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
-        """Return a new address of the page for ``reports`` (addresses by run), with the answers to ``sample`` first."""
-        with self._opening:
-            running = self._running.get(frozenset(reports))
-            if running is None:
-                sheet = open_sheet(list(reports), data_root=self._data_root)
-                journal = ReviewJournal(sheet.material.journal, Grade)
-                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal)
-                threading.Thread(target=running.server.run, args=([running.place],), daemon=True).start()
-                self._running[frozenset(reports)] = running
-        assert isinstance(running.page, Grading)
-        running.page.show_first(sample)
-        return running.page.doorkeeper.new_address()

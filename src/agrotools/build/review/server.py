@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -20,8 +20,6 @@ from agrotools.build.review.agreement import ReviewJournal
 from agrotools.core import UsageError
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from agrotools.build.review.app import Review
 
 ADDRESS = "127.0.0.1"
@@ -157,26 +155,24 @@ def _bound(port: int) -> socket.socket:
     return place
 
 
-class RunningReview(NamedTuple):
-    """Server of a page, not yet started, and its listening socket."""
+def serve_review(
+    page: "Callable[[Doorkeeper], Review]",
+    journal: ReviewJournal[Any],
+    port: int | None,
+    *,
+    started: Callable[[str], None],
+) -> None:
+    """Serve a page until interrupted; ``started`` gets its address, and a new one whenever Enter is pressed.
 
-    server: "uvicorn.Server"
-    place: socket.socket
-    page: "Review"
-
-
-def review_server(
-    page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], port: int | None = None
-) -> RunningReview:
-    """Return a server of ``page`` on ``port``; UsageError if it is taken, BenchmarkError if nothing can be stored."""
+    UsageError if ``port`` is taken, BenchmarkError if nothing can be stored.
+    """
     import uvicorn
 
     journal.open_for_writing()
     place = bound_socket(journal.path, port)
     doorkeeper = Doorkeeper(place.getsockname()[1])
-    review = page(doorkeeper)
     config = uvicorn.Config(
-        review.application(),
+        page(doorkeeper).application(),
         log_level="warning",
         access_log=False,
         lifespan="off",
@@ -186,19 +182,6 @@ def review_server(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    return RunningReview(uvicorn.Server(config), place, review)
-
-
-def serve_review(
-    page: "Callable[[Doorkeeper], Review]",
-    journal: ReviewJournal[Any],
-    port: int | None,
-    *,
-    started: Callable[[str], None],
-) -> None:
-    """Serve a page until interrupted; ``started`` gets its address, and a new one whenever Enter is pressed."""
-    running = review_server(page, journal, port)
-    doorkeeper = running.page.doorkeeper
 
     def wait_for_enter() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # else reading in the background stops the command
@@ -210,4 +193,4 @@ def serve_review(
     if os.isatty(0):
         threading.Thread(target=wait_for_enter, daemon=True).start()
     with suppress(KeyboardInterrupt):
-        running.server.run([running.place])
+        uvicorn.Server(config).run([place])

@@ -99,8 +99,6 @@ function otherEntry(other) {
   const entry = document.createElement("div");
   const word = Object.assign(document.createElement("span"), { className: `verdict-word ${other.verdict}`, textContent: other.verdict });
   entry.append(`${other.reviewer}: `, word, other.reason ? ` — ${other.reason}` : "");
-  const failing = Object.keys(other.checks).filter((name) => other.checks[name] === "fails");
-  if (failing.length) entry.append(` (fails: ${failing.join(", ").replaceAll("_", " ")})`);
   if (other.edits) {
     const changes = [];
     if (other.edits.query) changes.push(`question: ${other.edits.query}`);
@@ -325,7 +323,7 @@ async function begin() {
   }
   trouble("");
   list.fillFilters();
-  const asked = decodeURIComponent(location.hash.slice(1)) || document.body.dataset.start || setting("last", "");
+  const asked = decodeURIComponent(location.hash.slice(1)) || setting("last", "");
   list.applyFilters(asked);
   const start = list.rows.has(asked) ? asked : list.shown[0] ?? [...list.rows.keys()][0];
   list.mark(start);
