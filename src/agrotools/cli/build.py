@@ -183,8 +183,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     if note := header.metadata.get("note"):
         typer.echo(str(note))
     typer.echo(f"Terms of use: {header.licence}")
-    screened = screen_folder(out, progress=terminal_progress())
-    print_findings(out, screened.findings, screened.left_out, brief=True)
+    print_findings(out, screen_folder(out, terminal_progress()), brief=True)
     if faults:
         typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
         raise typer.Exit(1)

@@ -21,21 +21,17 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
 
     faults = validate_folder(folder)
     remarks = canary_remarks(folder)
-    screened = None
     try:
-        screened = screen_folder(folder, read_text=True, progress=terminal_progress()) if quality else None
+        findings = screen_folder(folder, terminal_progress()) if quality else None
     except (BenchmarkError, UsageError):  # it cannot be loaded, or names unknown tools
         if not faults:
             raise
+        findings = None
         typer.echo("Quality checks skipped: fix the errors above first", err=True)
     with allow_closed_pipe():
         if as_json:
             rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-            checks = (
-                {"findings": [each.model_dump() for each in screened.findings], "not_checked": screened.left_out}
-                if screened
-                else {}
-            )
+            checks = {} if findings is None else {"findings": [each.model_dump() for each in findings]}
             print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
         else:
             for fault in faults:
@@ -43,18 +39,16 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
             typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
             for remark in remarks:
                 typer.echo(f"remark: {remark}")
-            if screened is not None:
-                print_findings(folder, screened.findings, screened.left_out)
+            if findings is not None:
+                print_findings(folder, findings)
     return 1 if faults else 0
 
 
 _EXAMPLES = 2
 
 
-def print_findings(
-    folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
-) -> None:
-    """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
+def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool = False) -> None:
+    """Print the number of samples flagged by each check, with examples unless ``brief``."""
     from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
@@ -76,5 +70,3 @@ def print_findings(
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
             typer.echo(f"    {finding.id}: {finding.message}")
-    for what in left_out:
-        typer.echo(f"  not checked: {what}")

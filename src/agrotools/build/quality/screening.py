@@ -9,7 +9,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from agrotools.agents import run_no_tool
 from agrotools.agents.baselines.prior import PriorTable
@@ -31,26 +30,19 @@ _EASY = 0.2
 _SIGNIFICANT = 0.05
 
 
-class Screened(NamedTuple):
-    """All findings on a benchmark; ``left_out``: descriptions of the checks that were skipped."""
-
-    findings: list[Finding]
-    left_out: list[str]
-
-
-def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress = no_progress) -> Screened:
+def screen_folder(folder: Path, progress: Progress = no_progress) -> list[Finding]:
     """Run every check on the benchmark in ``folder`` and write the findings to its ``quality.jsonl``.
 
-    ``read_text``: also read the text in pictures (extra ``ocr``). BenchmarkError if it is none, or not writable.
+    BenchmarkError if it is none, or not writable.
     """
     benchmark = load_folder(folder)
     samples = list(benchmark.samples)
-    findings, left_out = check_quality(samples, benchmark.root, read_text=read_text, progress=progress)
+    findings = check_quality(samples, benchmark.root, progress)
     findings += [*solved_blind(benchmark, samples), *guessable_tolerances(samples)]
     order = {sample.id: position for position, sample in enumerate(samples)}
     findings.sort(key=lambda finding: order[finding.id])
     write_findings(benchmark.root, findings)
-    return Screened(findings, left_out)
+    return findings
 
 
 def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Finding]:
