@@ -78,7 +78,7 @@ def grade(
     from agrotools.build.review.server import serve_review
 
     started = address_printer(about)
-    serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
+    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=started)
 
 
 def print_summary(parts: "Iterable[SummaryPart]") -> None:

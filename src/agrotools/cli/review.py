@@ -82,7 +82,7 @@ def review(
     from agrotools.build.review.server import serve_review
 
     started = address_printer(about)
-    serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
+    serve_review(Review(material, journal, reviewer.strip()), port, started=started)
 
 
 def _print_applied(applied: "Applied") -> None:

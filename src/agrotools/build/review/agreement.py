@@ -7,7 +7,6 @@ import errno
 import fcntl
 import math
 import os
-import re
 import threading
 from codecs import BOM_UTF8
 from collections import Counter, defaultdict
@@ -138,11 +137,6 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
         answer.append(slot.model_copy(update=changes | ({"from_": None} if "value" in changes else {})))
     changed = sample.model_copy(update={"query": edits.query or sample.query, "answer": tuple(answer)})
     return Sample.model_validate_json(changed.model_dump_json(by_alias=True))
-
-
-def reason_key(reason: str) -> str:
-    """Return a key that is equal for reasons that differ only in case, spaces or a final full stop."""
-    return re.sub(r"\s+", " ", reason).strip().rstrip(".").casefold()
 
 
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]

@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from agrotools.build.review.agreement import (
     Decision,
@@ -34,7 +33,6 @@ from agrotools.build.review.agreement import (
 from agrotools.build.review.grading import Sheet, all_graded, grades_by, grading_parts, shown_step, summarise_grades
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
@@ -109,7 +107,7 @@ _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 
 
 class Review:
-    """One review: its material, its journal, and the request handlers; all but the front page need a session."""
+    """One review: its material, its journal, and the request handlers."""
 
     page = "page.html.j2"
     """Template of the page."""
@@ -118,13 +116,11 @@ class Review:
     standing_of: Callable[[Sequence[Any]], str] = staticmethod(review_status)
     """Function that gives the standing of a sample after decisions."""
 
-    def __init__(
-        self, material: Material, journal: ReviewJournal[Any], doorkeeper: Doorkeeper, reviewer: str = ""
-    ) -> None:
-        self.material, self.journal, self.doorkeeper, self.reviewer = material, journal, doorkeeper, reviewer
+    def __init__(self, material: Material, journal: ReviewJournal[Any], reviewer: str = "") -> None:
+        self.material, self.journal, self.reviewer = material, journal, reviewer
         self.pictures = Pictures(material)
 
-    def application(self) -> ASGIApp:
+    def application(self) -> Starlette:
         routes = [
             Route("/", self.front),
             Route("/index", self.index),
@@ -139,26 +135,11 @@ class Review:
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
         handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
-        return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
+        return Starlette(routes=routes, exception_handlers=handlers)
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
-    async def front(self, request: Request) -> Response:
-        """Serve the page; with a token, exchange it for a session first (possible once)."""
-        known = self.doorkeeper.has_session(request.cookies)
-        token = request.query_params.get("token")
-        if token is not None and not known and request.method == "GET":
-            session = self.doorkeeper.exchange(token)
-            if session is None:
-                return HTMLResponse(render("door.html.j2", state="used"), status_code=403)
-            # Not a redirect: a strict cookie would not be sent if the URL was opened from another site.
-            response = HTMLResponse(render("door.html.j2", state="open"))
-            response.set_cookie(self.doorkeeper.cookie, session, path="/", httponly=True, samesite="strict")
-            return response
-        if not known:
-            return HTMLResponse(render("door.html.j2", state="closed"), status_code=401)
-        if token is not None:
-            return HTMLResponse(render("door.html.j2", state="open"))
+    def front(self, _: Request) -> Response:
         return HTMLResponse(
             render(
                 self.page,
@@ -176,7 +157,6 @@ class Review:
 
     async def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
-        self._check_session(request)
         return JSONResponse(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
 
     def _index(self, reviewer: str) -> dict[str, Any]:
@@ -184,7 +164,7 @@ class Review:
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": [*self._summary(decisions, reviewer)]}
+        return {"samples": rows, "summary": [*self._summary(decisions, reviewer)]}
 
     def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
         contents = self.material.contents
@@ -244,7 +224,6 @@ class Review:
 
     async def decide(self, request: Request) -> Response:
         """Store a decision; the response is sent after it has been written to disk."""
-        self._check_session(request)
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "send JSON")
         body = b""
@@ -319,12 +298,7 @@ class Review:
 
     # --- request parameters -----------------------------------------------------------------------------------------
 
-    def _check_session(self, request: Request) -> None:
-        if not self.doorkeeper.has_session(request.cookies):
-            raise HTTPException(401, "open the address that agrotools review printed")
-
     def _sample(self, request: Request) -> Sample:
-        self._check_session(request)
         return self._known(request.path_params["sample_id"])
 
     def _known(self, key: str) -> Sample:
@@ -352,8 +326,8 @@ class Grading(Review):
 
     page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
 
-    def __init__(self, sheet: Sheet, journal: ReviewJournal[Grade], doorkeeper: Doorkeeper, reviewer: str = "") -> None:
-        super().__init__(sheet.material, journal, doorkeeper, reviewer)
+    def __init__(self, sheet: Sheet, journal: ReviewJournal[Grade], reviewer: str = "") -> None:
+        super().__init__(sheet.material, journal, reviewer)
         self.sheet = sheet
 
     def page_values(self) -> dict[str, Any]:

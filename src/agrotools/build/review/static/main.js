@@ -20,8 +20,7 @@ const fragments = new Map();
 // --- fetching ------------------------------------------------------------------------------------------------------
 
 async function loadIndex() {
-  const index = await (await ask(`/index?reviewer=${encodeURIComponent(reviewer)}`)).json();
-  saving.setSession(index.csrf);
+  const index = await (await ask(`index?reviewer=${encodeURIComponent(reviewer)}`)).json();
   summary = index.summary;
   list.setRows(index.samples);
   for (const { decision } of outbox()) markQueued(decision);
@@ -29,7 +28,7 @@ async function loadIndex() {
 
 function fragment(id) {
   if (!fragments.has(id)) {
-    const loading = ask(`/sample/${id}`).then((reply) => reply.text());
+    const loading = ask(`sample/${id}`).then((reply) => reply.text());
     loading.catch(() => fragments.delete(id));
     fragments.set(id, loading);
     if (fragments.size > KEPT) fragments.delete(fragments.keys().next().value);
@@ -63,7 +62,7 @@ async function show(id) {
   let decisions;
   try {
     const row = list.rows.get(id);
-    const asks = row.mine || row.reviewers ? ask(`/decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
+    const asks = row.mine || row.reviewers ? ask(`decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
     [html, decisions] = await Promise.all([fragment(id), asks]);
   } catch (error) {
     if (current !== id) return;
