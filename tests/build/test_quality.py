@@ -1,23 +1,28 @@
 """Quality checks find what a reviewer would, and leave alone what is sound."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from typer.testing import CliRunner
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality.checks import (
     Finding,
     check_implicit,
     check_near_duplicates,
+    check_quality,
     check_revealed,
     near_pairs,
     picture_features,
     write_findings,
 )
+from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
+from support.benchmark_folders import number_sample, write_folder
 from support.plain_sample import plain_sample
 
 HEIGHT = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
@@ -119,7 +124,7 @@ def test_answers_are_found_in_questions_and_notes():
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
 
 
-def test_findings_are_kept_in_the_folder(tmp_path: Path):
+def test_findings_are_written_as_lines(tmp_path: Path):
     findings = [Finding(id="a", check="same_query", severity="info", message="<b>äöü</b>")]
     path = write_findings(tmp_path, findings)
     assert [Finding.model_validate_json(line) for line in path.read_text("utf-8").splitlines()] == findings
@@ -132,3 +137,24 @@ def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():
     assert revealed_answer(height, "How tall is the plant in the box (35, 120, 80, 214)?") is None
     assert revealed_answer(height, "How tall is the plant in x0, y0, x1, y1 = 80, 120, 210, 35?") is None
     assert revealed_answer(height, "It was 35 cm at (12, 120, 80, 214): how tall is it now?") == "35"
+
+
+def test_findings_are_kept_in_the_folder_and_printed(tmp_path: Path):
+    query = "The mean yield is 5.4 t/ha. What is the mean yield?"
+    folder = write_folder(tmp_path, [number_sample(tmp_path), number_sample(tmp_path, "tiny-2", 2) | {"query": query}])
+    findings = check_quality(folder)
+    assert [(finding.id, finding.check) for finding in findings] == [("tiny-2", "answer_in_query")]
+    lines = [json.loads(line) for line in (folder / "quality.jsonl").read_text().splitlines()]
+    assert lines == [finding.model_dump() for finding in findings]
+    assert set(lines[0]) == {"id", "check", "severity", "message"}
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
+    assert "answer_in_query, 1 sample" in done.stdout
+    told = json.loads(CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout)
+    assert told["findings"] == lines
+
+
+def test_a_folder_that_cannot_be_loaded_is_only_validated(tmp_path: Path):
+    folder = write_folder(tmp_path / "b", ["{broken"])
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
+    assert done.exit_code == 1
+    assert "fix the errors above first" in done.output

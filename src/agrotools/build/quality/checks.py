@@ -2,7 +2,7 @@
 
 ``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
 answers in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
-severity and a message. :mod:`agrotools.build.quality.screening` runs the checks that need a baseline.
+severity and a message. How many answers can be guessed, every run says beside its scores.
 
 The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
 
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 from scipy.fft import dctn
 
+from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import named_means, revealed_answer
 from agrotools.build.references import steps_in, steps_used
 from agrotools.core import (
@@ -255,20 +256,23 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
                     yield first, int(second), alike
 
 
-BLIND_CHECK = "solved_blind"
-"""Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
 CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
-"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.quality.screening`, which has baselines."""
+"""Descriptions of the checks."""
 
 
-def check_quality(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> list[Finding]:
-    """Run all checks on samples (with clusters) whose files are in ``root``."""
-    return [
-        *check_near_duplicates(samples, root, progress),
-        *check_implicit(samples),
-        *check_revealed(samples),
-        *check_orders(samples),
-    ]
+def check_quality(folder: Path, progress: Progress = no_progress) -> list[Finding]:
+    """Run every check on the benchmark in ``folder`` and write the findings to its ``quality.jsonl``.
+
+    BenchmarkError if it is none, or not writable.
+    """
+    benchmark = load_folder(folder)
+    samples, root = list(benchmark.samples), benchmark.root
+    findings = [*check_near_duplicates(samples, root, progress), *check_implicit(samples)]
+    findings += [*check_revealed(samples), *check_orders(samples)]
+    order = {sample.id: position for position, sample in enumerate(samples)}
+    findings.sort(key=lambda finding: order[finding.id])
+    write_findings(root, findings)
+    return findings
 
 
 def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:

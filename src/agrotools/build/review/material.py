@@ -14,7 +14,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, Finding
+from agrotools.build.quality.checks import Finding
 from agrotools.build.review.agreement import REVIEW_FILE, Decision, apply_edits, review_status, valid_decisions
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
@@ -100,13 +100,6 @@ def open_material(
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
-    blind = [
-        sample_id for sample_id, of_sample in flags.items() if any(flag.check == BLIND_CHECK for flag in of_sample)
-    ]
-    if blind:
-        notes.append(f"{BLIND_CHECK}, {len(blind)} of {len(benchmark.samples)} samples: {CHECKS[BLIND_CHECK]}")
-    for sample_id in blind:
-        flags[sample_id] = [flag for flag in flags[sample_id] if flag.check != BLIND_CHECK]
     title = benchmark_title(benchmark.name, benchmark.version)
     facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
     roots = [benchmark.root]
