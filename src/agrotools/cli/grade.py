@@ -60,7 +60,7 @@ def grade(
         runs, scheme=read_scheme(rubrics), mode=mode, seed=seed, samples=samples, log=log, data_root=data_root
     )
     journal = ReviewJournal(sheet.material.journal, Grade)
-    notes = [*sheet.material.notes, *journal.notes]
+    notes = sheet.material.notes
     if summary:
         result = summarise_grades(sheet, journal.decisions(), notes)
         if as_json:

@@ -8,7 +8,6 @@ import fcntl
 import math
 import os
 import threading
-from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,10 +15,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, FiniteFloat, StringConstraints, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
-from agrotools.core.files import sync
+from agrotools.core.files import read_lines, sync
 from agrotools.report.judges import Grade
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
@@ -266,24 +265,19 @@ REVIEW_FILE = "review.jsonl"
 
 
 class ReviewJournal(Generic[Entry]):
-    """Entries of the type ``kind`` in a file, made by the first write; BenchmarkError if it cannot be read."""
+    """Entries of the type ``kind`` in a file, made by the first write; RunStoreError if it cannot be read."""
 
     def __init__(self, path: Path, kind: type[Entry]) -> None:
         self.path, self._kind = path, kind
         self._guard = threading.Lock()
-        self._version: tuple[int, ...] | None = None
-        self._decisions: list[Entry] = []
-        self.bad_lines: list[int] = []
-        """numbers of lines that do not contain such an entry"""
+        self._entries: list[Entry] = []
         self.refresh()
 
     def open_for_writing(self) -> None:
         """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
         try:
-            new = not self.path.exists()
-            os.close(self._opened())
-            if new:
-                sync(self.path.parent)
+            self.path.open("ab").close()
+            sync(self.path.parent)
         except OSError as error:
             raise BenchmarkError(
                 f"decisions cannot be written to {self.path}: {error.strerror or error}",
@@ -291,84 +285,33 @@ class ReviewJournal(Generic[Entry]):
             ) from error
 
     def refresh(self) -> None:
-        """Read the file again if this process or another has changed it; BenchmarkError if it cannot be read."""
+        """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""
         with self._guard:
-            self._refresh()
+            self._entries = read_lines(self.path, self._kind, "remove that line")
 
-    def _refresh(self) -> None:
-        try:
-            with self.path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                version = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-                if version == self._version:
-                    return
-                *lines, _incomplete = file.read().removeprefix(BOM_UTF8).split(b"\n")
-        except FileNotFoundError:
-            version, lines = None, []
-        except OSError as error:
-            raise BenchmarkError(
-                f"{self.path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
-            ) from error
-        self._version, self._decisions, self.bad_lines = version, [], []
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line.strip():
-                    self._decisions.append(self._kind.model_validate_json(line))
-            except ValidationError:
-                self.bad_lines.append(number)
-
-    def append(self, decision: Entry) -> bool:
-        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
-        with self._guard:
-            number = self._opened()
-            try:
-                with suppress(OSError):  # some network disks do not support locks; normally only one process writes
-                    fcntl.flock(number, fcntl.LOCK_EX)
-                self._complete_tail(number)
-                self._refresh()
-                if any(decision.id == stored.id for stored in self._decisions):
-                    return False
-                line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
-                if os.write(number, line) < len(line):  # the next line that is stored removes this part of one
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(number)
-                self._refresh()
-                return True
-            finally:
-                os.close(number)  # this also releases the lock
-
-    def _opened(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-
-    def _complete_tail(self, number: int) -> None:
-        """Complete a last line that lacks only its line break; remove any other incomplete line."""
-        size = os.fstat(number).st_size
-        start = max(0, size - (1 << 16))
-        tail = os.pread(number, size - start, start)
-        rest = tail[tail.rfind(b"\n") + 1 :]
-        if not rest:
-            return
-        try:
-            self._kind.model_validate_json(rest)
-        except ValidationError:
-            os.ftruncate(number, size - len(rest))
-        else:
-            os.write(number, b"\n")
+    def append(self, entry: Entry) -> bool:
+        """Store ``entry`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
+        with self._guard, self.path.open("a+b", buffering=0) as file:
+            with suppress(OSError):  # some network disks do not support locks; normally only one process writes
+                fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)  # what a write that was cut off left; the page sends it again
+            self._entries = read_lines(self.path, self._kind, "remove that line")
+            if any(entry.id == stored.id for stored in self._entries):
+                return False
+            line = entry.model_dump_json(exclude_defaults=True).encode() + b"\n"
+            if os.write(file.fileno(), line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+            self._entries.append(entry)
+            return True
 
     def decisions(self) -> list[Entry]:
         """Return the latest entry of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
             latest: dict[tuple[str, str], Entry] = {}
-            for decision in self._decisions:
+            for decision in self._entries:
                 key = decision.reviewer, decision.sample
                 latest.pop(key, None)  # so that the order is that of the latest decisions
                 latest[key] = decision
             return [decision for decision in latest.values() if decision.verdict != "withdraw"]
-
-    @property
-    def notes(self) -> list[str]:
-        if not self.bad_lines:
-            return []
-        first, count = self.bad_lines[0], len(self.bad_lines)
-        what = self._kind.__name__.lower()
-        return [f"{self.path}: {count} line{'s' * (count > 1)} without a {what} ignored (first: line {first})"]

@@ -147,7 +147,7 @@ class Review:
                 journal=str(self.journal.path),
                 reviewer=self.reviewer,
                 place=str(self.journal.path.resolve()),
-                notes=[*self.material.notes, *self.journal.notes],
+                notes=self.material.notes,
                 **self.page_values(),
             )
         )
@@ -168,7 +168,7 @@ class Review:
 
     def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
         contents = self.material.contents
-        return review_parts(summary_of(list(contents), contents, decisions, self.journal.notes))
+        return review_parts(summary_of(list(contents), contents, decisions))
 
     def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
