@@ -16,6 +16,7 @@ from data_sets import (
     draw_labels,
     write_weedmap,
 )
+from PIL import Image
 from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.sources.public import adapter_of
@@ -90,3 +91,12 @@ def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(f
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
     assert {name for name, _ in frames} == {"003", "005"}
+
+
+def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
+    root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
+    expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
+    for path in (root / "tile" / "G").glob("*.png"):
+        with Image.open(path) as picture:
+            picture.convert("RGB").save(path)
+    assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected

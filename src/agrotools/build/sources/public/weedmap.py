@@ -145,6 +145,9 @@ def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _Shown | str:
     """Return the raster made from a tile with its truth, or the reason for leaving it out."""
     bands: list[NDArray[Any]] = []
     for pixels in map(_pixels, tile.channels):
+        # A grey picture may be stored with identical red, green and blue.
+        if pixels is not None and pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
+            pixels = pixels[..., 0]
         if pixels is None or pixels.dtype != np.uint8 or pixels.shape != tile.classes.shape:
             return "unreadable"
         bands.append(pixels)
