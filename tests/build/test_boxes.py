@@ -43,12 +43,29 @@ def _region(x: int, **attributes: object) -> dict[str, object]:
     return {"shape_attributes": shape, "region_attributes": attributes}
 
 
+def _task(image: str, *done: list[tuple[str, str]], **more: object) -> dict[str, object]:
+    at = {"x": 1, "y": 2, "width": 3, "height": 4, "rotation": 0}
+    results = [[{"id": key, "value": {**at, "rectanglelabels": [label]}} for key, label in one] for one in done]
+    return {"id": 1, "data": {"image": image}, "annotations": [{"result": each, **more} for each in results]}
+
+
+CVAT = """<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</version><meta/>
+<image id="0" name="field/a.jpg" width="80" height="60"><tag label="pear"/>
+<box label="apple" xtl="1" ytl="1" xbr="9" ybr="9" outside="0"/>
+<box label="apple" xtl="3" ytl="1" xbr="9" ybr="9" outside="1"/>
+<polygon label="apple" points="1.0,1.0;9.0,1.0;9.0,9.0" group_id="4"/>
+<polygon label="apple" points="2,2;8,2;8,9" group_id="4"/>
+</image><image id="1" name="b.jpg" width="80" height="60"/></annotations>"""
+
+
 def _voc(picture: str, *lefts: int) -> str:
     box = "<xmin>{}</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax>"
     objects = (f"<object><name>apple</name><bndbox>{box.format(left)}</bndbox></object>" for left in lefts)
     return f"<annotation><filename>{picture}</filename>{''.join(objects)}</annotation>"
 
 
+VIA_CSV = "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\n"
+VIA_SHAPE = '"{""name"":""point"",""cx"":5,""cy"":6}","{""fruit"":""apple""}"'
 BOXES_CSV = "image_path,xmin,ymin,xmax,ymax,label\n"
 TWO = {"a.jpg": {"apple": 2}, "b.jpg": {"apple": 0}}
 
@@ -88,6 +105,25 @@ READ = {
         {"x.json": json.dumps({"_via_settings": {}, "_via_img_metadata": json.loads(
             _via({"0": _region(1, note="big", name="apple"), "1": _region(2, name="apple")}))})}, TWO,
     ),
+    "via, points in a table": (
+        {"x.csv": f"#{VIA_CSV}a.jpg,9,,2,0,{VIA_SHAPE}\na.jpg,9,,2,1,{VIA_SHAPE}\nb.jpg,7,,0,0,{{}},{{}}\n"},
+        TWO,
+    ),
+    "label studio, uploads, and a task that nobody did": (
+        {"x.json": json.dumps([_task("/data/upload/3/0a1b2c3d-a.jpg", [("r1", "apple"), ("r2", "apple")]),
+                               _task("/data/local-files/?d=photos/b.jpg", []),
+                               _task("/data/upload/3/1a1b2c3d-c.jpg")])},
+        TWO,
+    ),
+    "label studio, skipped": (
+        {"x.json": json.dumps([_task("s3://bucket/a.jpg", [("r1", "apple"), ("r2", "apple")]), _task("b.jpg", []),
+                               _task("b.jpg", [("r1", "apple")], was_cancelled=True)])}, TWO,
+    ),
+    "label studio, two people": (
+        {"x.json": json.dumps([_task("a.jpg", [("r1", "apple")], []), _task("b.jpg", [], [])])},
+        {"b.jpg": {"apple": 0}},
+    ),
+    "cvat": ({"x.xml": CVAT}, TWO),
     "pascal voc": (
         {"set/a.xml": _voc("a.jpg", 1, 2), "set/b.xml": _voc("b.jpg"), "set/ImageSets/train.txt": "a\n"}, TWO,
     ),
@@ -142,8 +178,8 @@ def test_objects_are_counted_by_picture_and_class(photos: Path, case: str):
             counts.setdefault(image.name, {})[column.column] = count
     assert counts == expected
     told = "; ".join(seen.skipped.lines())
-    for word in ("crowd", "twice", "without area"):
-        says = {"crowd": "iscrowd", "without area": "no area"}.get(word, word)
+    for word in ("crowd", "twice", "without area", "two people"):
+        says = {"crowd": "iscrowd", "without area": "no area", "two people": "different answers"}.get(word, word)
         assert (says in told) == (word in case), told
 
 
@@ -152,11 +188,9 @@ FAULTS = {
     "predictions have a confidence": {"set/a.txt": "0 0.5 0.5 0.1 0.1 0.93\n", "set/classes.txt": "apple\n"},
     "which has no name": {"set/a.txt": "3 0.5 0.5 0.1 0.1\n", "set/classes.txt": "apple\n"},
     "has no names of classes": {"set/a.txt": "0 0.5 0.5 0.1 0.1\n"},
-    "several kinds": {
-        "set/a.json": _labelme("a.jpg", ("apple", "point", [[1, 1]], None)),
-        "set/a.xml": _voc("a.jpg", 1),
-    },
+    "several kinds": {"set/a.json": _labelme("a.jpg", ("apple", "point", [[1, 1]], None)), "set/a.xml": CVAT},
     "no annotations that are known": {"x.json": '{"images": [], "categories": []}'},
+    "tracks of a video": {"x.xml": "<annotations><track id='0' label='apple'/></annotations>"},
     "several pictures have the same id": {"x.json": _coco(ids=(1, 1))},
     "annotation 0 has the image_id 7, but no image": {"x.json": _coco({"image_id": 7, "category_id": 1})},
     "annotation 0 has the category_id null": {"x.json": _coco({"image_id": 1})},
@@ -164,6 +198,7 @@ FAULTS = {
     "an entry lacks 'label'": {"set/a.json": '{"imagePath": "a.jpg", "shapes": [{}]}'},
     "an entry has another form": {"x.json": _coco().replace('"annotations": []', '"annotations": [5]')},
     "damaged or cut off": {"x.json": "{"},
+    "looks like JSON-MIN": {"x.json": '[{"image": "a.jpg", "label": [], "annotation_id": 3}]'},
     "looks like results of COCO": {"x.json": '[{"image_id": 1, "category_id": 1, "score": 0.9}]'},
 }
 

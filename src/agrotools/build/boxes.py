@@ -1,4 +1,4 @@
-"""Objects that people marked in pictures: COCO, YOLO, LabelMe, VIA, Pascal VOC and DeepForest."""
+"""Objects that people marked in pictures: COCO, YOLO, LabelMe, VIA, Label Studio, CVAT, Pascal VOC and DeepForest."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from agrotools.core import BenchmarkError
@@ -33,8 +34,8 @@ class Marked(NamedTuple):
 
 
 FORMATS = (
-    "known are COCO, LabelMe, VIA (.json), Pascal VOC (.xml), and folders of them or of YOLO labels; CVAT, Label Studio"
-    " and Roboflow export COCO JSON"
+    "known are COCO, LabelMe, VIA, Label Studio (.json), CVAT for images, Pascal VOC (.xml), and folders of them or of"
+    " YOLO labels; CVAT, Label Studio and Roboflow export COCO JSON"
 )
 _ROUNDING = 1e-3  # of a side: boxes reach beyond the picture where digits are truncated
 
@@ -92,7 +93,7 @@ def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list
 def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
     if file.suffix.lower() == ".xml":
         root = ElementTree.parse(file).getroot()
-        return [_voc(root, file.stem)] if root.tag == "annotation" else ()
+        return [_voc(root, file.stem)] if root.tag == "annotation" else _cvat(root)
     match json.loads(file.read_bytes()) if file.suffix.lower() == ".json" else None:
         case {"images": list(), "annotations": list(), "categories": list()} as data:
             return _coco(data)
@@ -104,6 +105,10 @@ def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
                 several = one["regions"].values() if isinstance(one["regions"], dict) else one["regions"]
                 one["regions"] = [_via(region, attribute) for region in several]
             return [Marked(one["filename"], one["regions"]) for one in data.values()]
+        case [{"data": dict()}, *_] as data:
+            return _label_studio(data)
+        case [{"annotation_id": _}, *_]:
+            raise ValueError("it looks like JSON-MIN of Label Studio: export JSON or COCO instead")
         case [{"image_id": _, "category_id": _}, *_]:
             raise ValueError("it looks like results of COCO: give the file with images, annotations and categories")
         case _:
@@ -157,15 +162,42 @@ def _voc(root: ElementTree.Element, stem: str) -> Marked:
     return Marked(root.findtext("filename", "").strip() or stem, marks)
 
 
+def _label_studio(tasks: Any) -> Iterator[Marked]:
+    for task in tasks:
+        texts = [unquote(str(text)).replace("?d=", "/").partition("?")[0] for text in task["data"].values()]
+        name = next((text for text in texts if re.search(r"\.\w{3,4}$", text)), "")
+        for done in task.get("annotations", task.get("completions", ())):
+            values = [(one.get("value", {}), one.get("id", "")) for one in done["result"]]
+            labelled = [(at, key, group) for at, group in values for key in at if key.endswith("labels")]
+            if not done.get("was_cancelled"):
+                yield Marked(name, [Mark(label, _shape(at), of) for at, key, of in labelled for label in at[key]])
+
+
+def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
+    if root.find("track") is not None:
+        raise ValueError("it holds the tracks of a video: export it as 'CVAT for images'")
+    for image in root.iter("image"):
+        marks: list[Mark] = []
+        for one in image.iterfind("*[@label]"):
+            corners = " ".join(one.get(side, "") for side in ("xtl", "ytl", "xbr", "ybr"))
+            shape = tuple(map(float, re.findall(r"-?[\d.]+", one.get("points", corners))))
+            if one.tag != "tag" and one.get("outside") != "1":
+                marks.append(Mark(one.attrib["label"], shape, one.get("group_id", "").lstrip("0")))
+        yield Marked(image.attrib["name"], marks)
+
+
 def _of_table(table: Table) -> list[Marked] | None:
-    """Return the pictures of a table of DeepForest, with a row for each mark; None for any other table."""
-    sides = ("xmin", "ymin", "xmax", "ymax")
-    if not {*table.columns} >= {"image_path", "label", *sides}:
+    """Return the pictures of a table with a row for each mark, DeepForest's or VIA's; None for any other table."""
+    columns, sides = {column.removeprefix("#") for column in table.columns}, ("xmin", "ymin", "xmax", "ymax")
+    is_via = columns >= {"filename", "region_shape_attributes", "region_attributes"}
+    if not is_via and not columns >= {"image_path", "label", *sides}:
         return None
     pictures: dict[str, list[Mark]] = {}
-    for _, row in table.named_rows():
-        marks = pictures.setdefault(row["image_path"], [])
-        if any(box := tuple(float(row.get(side) or 0) for side in sides)):  # else nothing is in the picture
+    for row in ({key.removeprefix("#"): text for key, text in row.items()} for _, row in table.named_rows()):
+        marks = pictures.setdefault(row["filename" if is_via else "image_path"], [])
+        if is_via and (at := json.loads(row["region_shape_attributes"])):
+            marks.append(_via({"shape_attributes": at, "region_attributes": json.loads(row["region_attributes"])}))
+        elif any(box := tuple(float(row.get(side) or 0) for side in sides)):  # else nothing is in the picture
             marks.append(Mark(row["label"].strip(), box))
     return [*map(Marked, pictures, pictures.values())]
 

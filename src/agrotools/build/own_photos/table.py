@@ -185,8 +185,9 @@ def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Pat
     parts = re.split(r"[\\/]", name)
     for start in range(len(parts) - (alike[parts[-1]] > 1 and len(parts) > 1)):
         tail = "/".join(parts[start:])
+        of_label_studio = re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail)
         of_roboflow = re.sub(r"_(\w{3,4})\.rf\.\w+(?:\.\w+)?$", r".\1", tail)
-        for written in (tail, of_roboflow, *(tail + end for end in SUFFIXES)):
+        for written in (tail, of_label_studio, of_roboflow, *(tail + end for end in SUFFIXES)):
             if _is_there(images, written):
                 return images.find(written)
     return None
