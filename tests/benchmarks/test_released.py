@@ -2,15 +2,17 @@
 
 import io
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from agrotools import evaluate
+from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.released.load import check_released
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import no_progress
 from agrotools.tools.declared import chart_of
 
@@ -142,21 +144,23 @@ def test_messages_with_schemas_of_their_own_are_read(root):
     def row(name, question, truth):
         user = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}
         messages = [{"role": "system", "content": "Help."}, user, {"role": "assistant", "tool_calls": calls}, *replies]
+        messages.append({"role": "assistant", "content": "There are 3 pods on 12.5 % of it."})
         images = [{"bytes": None, "path": f"/srv/x/image/{n}.png"} for n in (1, 2)]
         facts = {"id": name, "images": images, "task_type": "fruit and crop organ counting", "ground_truth": truth}
         return {**facts, "messages": messages, "tools": json.dumps(tools)}
 
     rel = {"type": "number", "tolerance": 0.1, "tolerance_kind": "rel"}
     rows = [
-        row("n", "How many?", [{"key": "pods", "value": "3 ", **rel}, {"key": "share", "value": "12.5 %", **rel}]),
+        row("n", "How many?", [{"key": "pods", "value": "3 ", **rel}, {"key": "share", "value": "12.5", **rel}]),
         row("c", "Which? (A) wheat; (B) barley", [{"key": "crop", "type": "choice", "value": "B"}]),
         row("s", "Which pictures?", [{"key": "which", "type": "set", "value": '["1.png"]'}]),
+        row("u", "How deep?", [{"key": "depth", "type": "abstain", "value": None}]),
         row("bad", "How many?", [{"key": "pods", "type": "number", "value": "many"}]),
     ]
     (root / "agrotools/test.jsonl").write_text("\n".join(map(json.dumps, rows)))
     benchmark, samples = _load(root)
-    assert list(samples) == ["n", "c", "s"]
-    assert "1 of 4 entries could not be read. its answer 'many'" in str(benchmark.header.metadata["note"])
+    assert list(samples) == ["n", "c", "s", "u"]
+    assert "1 of 5 entries could not be read. its answer 'many'" in str(benchmark.header.metadata["note"])
     counted = samples["n"]
     assert (counted.family, counted.task_type, counted.toolset) == ("CM", "organ_counting", ("count_objects",))
     assert counted.declared[0].parameters["properties"].keys() == {"image", "kind"}, "the schema of the files, not ours"
@@ -168,6 +172,8 @@ def test_messages_with_schemas_of_their_own_are_read(root):
     ]
     assert samples["c"].answer[0].names[:2] == ("B", "barley")
     assert (samples["s"].answer[0].value, samples["s"].answer[0].choices) == (("1.png",), ("1.png", "2.png"))
+    assert not samples["u"].answerable
+    assert all(sample.may_abstain for sample in benchmark.samples)
 
 
 @pytest.mark.process
@@ -182,7 +188,7 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
     chart = {"action": "draw chart", "action_input": draw, "observation": "x.png"}
     rows = [
         ("n", [weeds], "12.4 ± 1.0 %", "num", "weedCropArea"),
-        ("r", [{**weeds, "observation": None}], "NDVI", "exact", "weed_crop_area"),
+        ("r", [{**weeds, "observation": None}], "NDVI > RGB", "rank", "weed_crop_area"),
         ("p", [chart], {"chart": "bar", **draw}, "plot", "Plotting"),
         ("c", [{"action": "calc", "action_input": {"expr": "6 / 2"}, "observation": "3"}], "3 m", "num", "weed crop"),
         ("odd", [weeds], "12 to 13", "interval", "Plotting"),
@@ -196,6 +202,7 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
     assert {sample.task_type for sample in samples.values()} == {"weed_crop_area", "plotting"}
     (share,) = samples["n"].answer
     assert (share.value, share.unit, share.abs_tol) == (12.4, "%", 1.0)
+    assert "first > second" in samples["r"].answer[0].label
     assert samples["r"].reference.steps[0].observation.result == {"value": None}, "null is shown as null"
     assert benchmark.toolset == ("weed_share", "calc", "draw_chart"), "Finish is no tool, and names have no spaces"
     assert benchmark.header.backends == {"weed_share": "recorded"}, "calculations and charts run"
@@ -209,18 +216,21 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
     assert (calculated.call.tool, calculated.observation.result["value"]) == ("calc", 3), "by our tool"
 
 
-def test_a_line_of_the_map_replaces_an_answer_and_a_picture_of_another_folder_is_not_taken(root):
-    """Calls are messages of a role."""
+def test_questions_calls_and_answers_in_files_of_their_own_are_joined_by_id(root):
+    """Calls are messages of a role; a line of the map replaces an answer; a picture of another folder is not taken."""
     talk = [
         {"from": "human", "value": "<image>How many?"},
         {"from": "function_call", "value": json.dumps({"name": "count", "arguments": {"image": "1.png"}})},
         {"from": "observation", "value": "7 figs"},
         {"from": "gpt", "value": "There are 7 figs."},
     ]
-    rows = [{"id": each, "image": f"{each}/1.png", "conversations": talk, "ground_truth": None} for each in ("a", "b")]
+    questions = [{"id": name, "question": "How many?", "image": f"{name}/1.png"} for name in ("a", "b")]
     (root / "agrotools/a").mkdir()
     (root / "agrotools/a/1.png").write_bytes(_picture())
-    (root / "agrotools/questions.json").write_text(json.dumps(rows))
+    (root / "agrotools/questions.json").write_text(json.dumps(questions))
+    (root / "agrotools/talks.json").write_text(json.dumps([{"id": name, "conversations": talk} for name in ("a", "b")]))
+    gold = {"a": {"ground_truth": None}, "b": {"ground_truth": 7}}
+    (root / "agrotools/gold.json").write_text(json.dumps(gold))
     with pytest.raises(BenchmarkError, match=r"\[answers\], ID = .* there is no file 'b/1.png'"):
         _load(root)
     (root / "agrotools/agrotools-map.toml").write_text('[answers]\na = { type = "numeric", value = 7 }\n')
@@ -231,6 +241,40 @@ def test_a_line_of_the_map_replaces_an_answer_and_a_picture_of_another_folder_is
     assert (samples["a"].answer[0].value, samples["a"].answer[0].abs_tol) == (7, 0)
 
 
+def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
+    for number in (1, 2):
+        folder = root / f"agrotools/samples/CM_{number}"
+        folder.mkdir(parents=True)
+        (folder / "a.png").write_bytes(_picture() + bytes(number))
+        images = [f"/srv/samples/CM_{number}/a.png"]
+        task = {"instruction": "How many?", "images": images, "task": "Fruit & Organ Counting"}
+        inputs = {"image": images[0], "object": "fig"}
+        call = {"tool": "Object Counter", "inputs": inputs, "output": {"count": 3}}
+        fields = [{"key": "figs", "match": "abs", "ref": "3", "tol": "1", "weight": 0.5}]
+        (folder / "task.json").write_text(json.dumps({**task, "rank": number}))
+        (folder / "trajectory.json").write_text(json.dumps([call] if number == 1 else {"steps": [call]}))
+        (folder / "eval.json").write_text(json.dumps({"scoring": "closed", "fields": fields}))
+    (root / "agrotools/tools").mkdir()
+    schema = {"type": "object", "properties": {"image": {"type": "string"}, "object": {"type": "string"}}}
+    declared = {"name": "Object Counter", "description": "Counts.", "parameters": schema}
+    (root / "agrotools/tools/counter.json").write_text(json.dumps(declared))
+    _, samples = _load(root)
+    assert samples["CM_1"].files[0].sha256 != samples["CM_2"].files[0].sha256
+    for sample in samples.values():
+        assert (sample.task_type, sample.family) == ("organ_counting", "CM")
+        assert sample.reference.tools == ("Object_Counter",)
+        assert (sample.answer[0].value, sample.answer[0].abs_tol) == (3.0, 1.0)
+    lines = "\n".join(propose_map_of("agrotools", root))
+    assert "tool Object Counter(image, object): count_objects" in lines
+    assert "answer tolerance: 2" in lines
+    proposed = root / "agrotools/agrotools-map.toml"
+    assert tomllib.loads(proposed.read_text())["arguments"] == {"count_objects": {"object": ""}}
+    benchmark, _ = _load(root)
+    assert (benchmark.header.declared[0].runs, benchmark.header.backends) == ("count_objects", {})
+    with pytest.raises(UsageError, match="exists already"):
+        propose_map_of("agrotools", root)
+
+
 def _one(root, steps, gold="oak"):
     (root / "agrotools/image/2.png").write_bytes(_picture() + b"2")
     row = {"id": "a b", "question": "<image>\nWhich?", "images": [{"path": "1.png", "id": "f9"}, "image\\2.png"]}
@@ -238,18 +282,22 @@ def _one(root, steps, gold="oak"):
     return load_benchmark("agrotools", root).samples[0]
 
 
+_SAID = 'Thought: t\nAction: count\nAction Input: {"image": "2"}'
 _CALLS = [{"id": n, "function": json.dumps({"name": "count", "arguments": {"image": n}})} for n in ("f9", "image_2")]
 
 
 @pytest.mark.parametrize(
     ("message", "found"),
     [
+        ({"action": "count(image='image_2')"}, ["2.png"]),
+        ({"action": "count('2.png')"}, "is a whole call, with arguments without names"),
+        ({"role": "assistant", "content": _SAID}, ["2.png"]),
         ({"role": "assistant", "tool_calls": json.dumps(_CALLS)}, ["1.png", "2.png"]),
         ({"tool": "count", "arguments": {"image": "f8"}}, "has the file 'f8', which is not listed"),
         ({"role": "tool", "tool_call_id": "c2", "content": "3"}, "there is a result without a call, c2"),
     ],
 )
-def test_files_of_calls_are_read_by_id_place_or_name(root, message, found):
+def test_calls_are_read_from_text_and_their_files_by_id_place_or_name(root, message, found):
     if isinstance(found, str):
         with pytest.raises(BenchmarkError, match=found):
             _one(root, [message])

@@ -15,6 +15,7 @@ from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
+from agrotools.text.units import unit_at
 from agrotools.tools.declared import chart_of
 
 _SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
@@ -29,13 +30,14 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True)
 class AnswerReader:
-    """Reader of the answer of one entry. ``files``: the sample's files by spelling."""
+    """Reader of the answer of one entry. ``files``: the sample's files by spelling; ``words``: the answer in words."""
 
     entry: Any
     fields: FieldMap
     steps: Sequence[ReferenceStep]
     files: Mapping[str, str]
     query: str
+    words: str
 
     def slots(self, given: Any) -> tuple[AnswerType, tuple[Slot, ...]]:
         """Return type and slots of a ``gt_answer``, an answer, a list, or parts; BenchmarkError if something is
@@ -61,6 +63,8 @@ class AnswerReader:
 
     def _plain(self, given: Any) -> list[Plain]:
         kind = self._kind(given)
+        if kind == "abstain" or self._at("answerable", self.entry) is False:
+            return [_unknown("answer")]
         if isinstance(given, dict) and "whitelist" in given:
             return self._of_whitelist(cast(Plain, given), kind)
         if given in (None, [], {}):
@@ -77,7 +81,7 @@ class AnswerReader:
                 return [_named("answer") | self._label(words[0], [*others], ())]
             parts = words
         if isinstance(given, list) and (
-            kind in ("choice_set", "open_text") or (kind is None and {*map(type, parts)} == {str})
+            kind in ("choice_set", "rank", "open_text") or (kind is None and {*map(type, parts)} == {str})
         ):
             parts = []
         slots = [self._part(given, None, 1)] if not parts or (kind == "plot" and parts is not given) else []
@@ -130,6 +134,8 @@ class AnswerReader:
             if margin.pop("abs_tol", 0):
                 raise BenchmarkError("its figure has an absolute tolerance; a figure can only have rel_tol ([answers])")
             return self._figure(value if isinstance(value, dict) else own, at) | margin
+        if kind == "abstain":
+            return _unknown(at["name"])
         if value is None:
             raise BenchmarkError(f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)")
         return at | self._content(kind, value, scope)
@@ -138,7 +144,7 @@ class AnswerReader:
         """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
         aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
         is_list, is_long = isinstance(value, list), not aliases and len(str(value).split()) > _SHORT_WORDS
-        members = [str(each).strip() for each in (value if is_list else str(value).split(","))]
+        members = [str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))]
         if kind == "tolerance":
             return self._number(value, scope)
         if kind == "open_text" or (kind is None and (is_list or is_long)):
@@ -147,6 +153,9 @@ class AnswerReader:
             return {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
         if kind == "choice_set":
             return self._set(members)
+        if kind == "rank":
+            label = "the order, written as first > second > third"
+            return {"type": "exact", "label": label, "value": " > ".join(members)}
         if kind == "boolean" and _truth([str(value)]) is None:
             raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
         unit = self._at("unit", scope) if plain_number(value) is not None else None
@@ -185,7 +194,7 @@ class AnswerReader:
         found = None if isinstance(value, bool) else read_quantity(text)
         if found is None:
             raise BenchmarkError(f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])")
-        unit = self._at("unit", scope) or (found.unit.symbol if found.unit else None)
+        unit = self._at("unit", scope) or (found.unit.symbol if found.unit else self._unit_in_words(text))
         number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
         if (stated := _MARGIN.search(text)) or found.high > found.low:
             return number | {"abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2}
@@ -193,6 +202,13 @@ class AnswerReader:
         if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
             raise BenchmarkError("its answer is of type tolerance and has none: set [defaults] rel_tol in the map")
         return number | (margin or {"abs_tol": defaults.abs_tol or 0.0, "rel_tol": defaults.rel_tol or 0.0})
+
+    def _unit_in_words(self, written: str) -> str | None:
+        """Return the unit that follows the number in the answer in words; None if no known one does."""
+        words = normalise(self.words)
+        number = re.search(rf"(?<![\d.]){re.escape(written)}(?!\.?\d)", words)
+        found = unit_at(words, number.end()) if number else None
+        return found[0].symbol if found else None
 
     def _margin(self, given: Any) -> Plain | None:
         """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind."""
@@ -230,6 +246,11 @@ class AnswerReader:
 def _named(name: str, label: Any = None) -> Plain:
     plain = re.sub(r"\W+", "_", name.lower()).strip("_")
     return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
+
+
+def _unknown(name: str) -> Plain:
+    at = _named(name)
+    return {"type": "abstain", **at, "reason": "no_data", "asks": [{"type": "exact", **at, "value": "unknown"}]}
 
 
 def _listed(value: Any) -> list[Any]:

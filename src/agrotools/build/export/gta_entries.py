@@ -1,5 +1,6 @@
 """Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
 
+import ast
 import hashlib
 import re
 import tomllib
@@ -20,7 +21,7 @@ from agrotools.text.loose_json import parsed
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
-AnswerKind = Literal["exact", "tolerance", "open_text", "plot", "boolean", "choice_set"]
+AnswerKind = Literal["exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"]
 Paths = dict[str, str]
 
 
@@ -52,6 +53,7 @@ class FieldMap(FrozenModel):
     file_types: dict[str, FileKind]
     calls: Paths
     tools: dict[str, str]
+    proposals: dict[str, str]
     arguments: dict[str, dict[str, str]]
     agreement: dict[str, AgreementKind]
     answer: Paths
@@ -112,12 +114,13 @@ class EntryCall(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Public fields of an entry. ``files``: paths in the folder that is read."""
+    """Public fields of an entry. ``files``: paths in the folder that is read; ``words``: the final answer."""
 
     key: str
     query: str
     files: tuple[str, ...]
     calls: tuple[EntryCall, ...]
+    words: str
 
 
 def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
@@ -132,12 +135,28 @@ def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
 def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
     """Return all entries in ``folder`` by position; pictures inside parquet files are written to :func:`pictures`.
 
-    Of several files, rows without a question are no entries, such as the tools of a file of their own.
+    An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
+    files complete the entry with their id, if they have no question or agree with it.
     """
-    files = entry_files(folder, fields)
-    rows = [_plain(row) for path in files for row in read_rows(path, fields.entries)]
-    if len(files) > 1:
-        rows = [row for row in rows if isinstance(row, dict) and value_at(row, fields.sample["query"])] or rows
+    files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
+    contents = {path: content_of(path) for path in files if path.suffix == ".json"}
+    single = {path: each for path, each in contents.items() if isinstance(each, dict) and value_at(each, query)}
+    in_folder = Counter(path.parent for path in single)
+    for path in files:
+        if path in single:
+            rows.append(_in_folder(path.parent) if in_folder[path.parent] == 1 else {"id": path.stem, **single[path]})
+        elif in_folder[path.parent] != 1:
+            rows += map(_plain, read_rows(path, fields.entries))
+    objects = sorted((row for row in rows if isinstance(row, dict)), key=lambda row: not value_at(row, query))
+    if len(files) > 1 and objects and value_at(objects[0], query):
+        by_id: dict[str, list[dict[str, Any]]] = {}
+        for row in objects:  # first those with a question
+            same, asks = by_id.setdefault(str(value_at(row, fields.sample["id"], id(row))), []), value_at(row, query)
+            if len(same) == 1 and (not asks or all(same[0].get(key, value) == value for key, value in row.items())):
+                same[0].update({**row, **same[0]})
+            elif asks:
+                same.append(row)
+        rows = [row for same in by_id.values() for row in same]
     return {str(number): row for number, row in enumerate(rows)}
 
 
@@ -147,6 +166,15 @@ def content_of(path: Path) -> Any:
         return read_text(path).strip() if path.suffix == ".txt" else orjson.loads(read_text(path))
     except (OSError, ValueError):
         return None
+
+
+def _in_folder(folder: Path) -> dict[str, Any]:
+    """Return the entry of a folder: the keys of its objects, and each other content by the name of its file."""
+    contents = {path.stem: content_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".json", ".txt")}
+    entry = {"id": folder.name}
+    for content in contents.values():
+        entry = {**content, **entry} if isinstance(content, dict) else entry
+    return {**contents, **entry}
 
 
 def _plain(value: Any) -> Any:
@@ -198,9 +226,11 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
         raise BenchmarkError(f"a file has no path at {at!r} ([files] path)")
     calls, folder = _calls(content, fields), fields.files["folder"]
     places = tuple(folder + path.strip().replace("\\", "/") for path in paths)
+    ends = [call for call in calls if call.tool in fields.calls["end"].split("|")]
+    words = [_text(value_at(content, fields.calls["final"])), *(it for end in ends for it in end.arguments.values())]
+    last = next((each for each in reversed(words) if isinstance(each, str)), "")
     query = _IMAGE_MARKS.sub("", query).strip()
-    ends = fields.calls["end"].split("|")
-    return Entry(key, query, places, tuple(call for call in calls if call.tool not in ends))
+    return Entry(key, query, places, tuple(call for call in calls if call not in ends), last)
 
 
 def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
@@ -223,6 +253,10 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
                 continue
             tool, arguments = value_at(item, paths["tool"]), value_at(item, paths["arguments"], NOTHING)
             thought = value_at(message, paths["thought"])
+            if written := _ACTION.search(said) if isinstance(said := value_at(item, "content|value"), str) else None:
+                thought, tool, arguments = (each.strip() for each in written.groups(""))
+            if isinstance(tool, str) and _WHOLE_CALL.fullmatch(tool):
+                tool, arguments = _written(tool)
             if arguments is NOTHING and (not isinstance(tool, str) or value_at(item, paths["role"]) is not None):
                 continue  # a message without a call
             if not isinstance(tool, str):
@@ -238,3 +272,14 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
 
 
 _IMAGE_MARKS = re.compile(r"^(\s*<image>)+|(<image>\s*)+$")
+_WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
+_ACTION = re.compile(r"^(?:\s*Thought:(.*?)\n)?\s*Action:([^\n]+)\n\s*Action Input:(.*)", re.DOTALL)
+
+
+def _written(call: str) -> tuple[str, Arguments]:
+    """Return tool and arguments of a call that is written as Python, ``Tool(a="x")``."""
+    with suppress(SyntaxError, ValueError, AttributeError):
+        tree: Any = ast.parse(call.strip(), mode="eval").body
+        if not tree.args:
+            return ast.unparse(tree.func), {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
+    raise BenchmarkError(f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)")

@@ -177,7 +177,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     steps = _steps(content, entry, files, source)
     sample_id = str(value_at(content, fields.sample["id"], entry.key)).strip()
     spelt = {**names, **{file.name: file.name for file in files}}
-    reader = AnswerReader(content, fields, steps, spelt, entry.query)
+    reader = AnswerReader(content, fields, steps, spelt, entry.query, entry.words)
     answer_type, slots = reader.slots(fields.answers.get(sample_id, value_at(content, fields.answer["at"], NOTHING)))
     listed = parsed(value_at(content, fields.sample["tools"]))
     listed = listed if isinstance(listed, list | dict) else ()
