@@ -7,7 +7,7 @@ from PIL import Image
 
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.building import answers_of, build_from_photos
+from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos
 from agrotools.build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
 from agrotools.build.own_photos.proposal import kind_of, open_questions, propose_plan
 from agrotools.build.own_photos.questions import (
@@ -243,6 +243,9 @@ def test_notes_say_what_is_taken_for_granted(photos):
     plan, notes = propose_plan(seen, "x")
     assert [column.ask for column in plan.columns] == ["nothing", "cover", "cover", "count", "count"]
     assert "2.013 is 2.013 " in notes["cover % Ann"]
+    assert "Bob" not in notes["trees Ann"]
+    seen = match_rows(photos, _table(photos, "rust % Ann;rust % Bob", ["2;3", "3;4"]))
+    assert 'second = "rust % Bob"' in propose_plan(seen, "x").notes["rust % Ann"]
 
 
 def test_columns_of_one_name_are_not_asked_about_before_the_owner_says_which(photos):
@@ -300,6 +303,41 @@ def test_two_answers_for_one_picture(photos, repeated, expected):
     assert values["2.jpg"] == (10 if repeated == "sum" else 5)
     if repeated == "refuse":
         assert "4.0 (row 2) and 8.0 (row 3)" in skipped.lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "values", "said"),
+    [
+        ("apples_1;apples_2", ["3;4", "10;30", "5;5", "7;", ";9"], [3, None, 5, 7, 9],
+         "apples_1 and apples_2: mean difference -7, Lin's concordance 0.34, n = 3, 2 alike"),
+        ("severity A (%);severity B (%)", ["10;11", "3,5;3,5", "40;20"], [10, 3.5, None],
+         "severity A (%) and severity B (%): mean difference 6.33, Lin's concordance 0.60, n = 3, 2 alike"),
+        ("disease 1;disease 2", ["Bean rust;bean_rust", "healthy;bean rust", "healthy;healthy"],
+         ["Bean rust", None, "healthy"],
+         "disease 1 and disease 2: Cohen's kappa 0.40, n = 3, 2 alike"),
+        ("diseased_1;diseased_2", ["yes;1", "no;yes", "yes;yes"], [True, None, True],
+         "diseased_1 and diseased_2: Cohen's kappa 0.00, n = 3, 2 alike"),
+        ("apples_1;apples_2", ["3;", ";5"], [3, 5],
+         "apples_1 and apples_2: mean difference 0, Lin's concordance undefined, n = 0, 0 alike"),
+    ],
+)  # fmt: skip
+def test_a_photo_has_the_value_of_the_first_observer_where_two_agree(photos, header, rows, values, said):
+    seen = match_rows(photos, _table(photos, header, rows))
+    (column,) = propose_plan(seen, "x").plan.columns
+    assert column.second == header.split(";")[1]
+    skipped = SkippedRows()
+    found, agreement = agreed_answers(seen, column, skipped)
+    assert [found.get(photos / f"{number}.jpg") for number in range(1, len(rows) + 1)] == values
+    assert agreement == said
+    lines = skipped.lines()
+    assert len(lines) == (None in values)
+    assert not lines or f"is another value in {column.second}" in lines[0]
+
+
+def test_columns_of_three_observers_and_a_plan_without_a_second_are_read_one_by_one(photos):
+    seen = match_rows(photos, _table(photos, "apples_1;apples_2;apples_3", ["3;4;5", "1;1;1"]))
+    assert [column.second for column in propose_plan(seen, "x").plan.columns] == [None] * 3
+    assert agreed_answers(seen, Column(column="apples_1", ask="count", target="apple"), SkippedRows())[1] == ""
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path):

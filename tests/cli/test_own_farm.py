@@ -138,11 +138,19 @@ def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.Monkey
     assert sample.reference.steps[0].arguments["scale_cm_px"] == 0.08
 
 
-def test_photos_of_blocks_have_scores_by_slice(farm: Path, monkeypatch: pytest.MonkeyPatch):
+def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(farm)
-    rows = [f"leaf_{number}.jpg,plot_{number % 2},{10 * number}" for number in range(1, 9)]
-    (farm / "labels.csv").write_text("\n".join(["photo,block,severity %", *rows]))
+    for number in range(1, 11):
+        photo = farm / "photos" / f"leaf_{number}.jpg"
+        (photo.parent / f"plot_{number % 2}").mkdir(exist_ok=True)
+        photo.rename(photo.parent / f"plot_{number % 2}" / photo.name)
     runner = CliRunner()
+    chosen = runner.invoke(app, ["build", "--images", "photos", "--choose", "8", "--out", "labels.csv"])
+    assert "8 of 10 photos (8 wanted, 1 cannot be read: broken.jpg)" in chosen.stdout
+    assert "block: 2 of 2 groups: plot_0 4 of 5, plot_1 4 of 5" in chosen.stdout
+    header, *rows = (farm / "labels.csv").read_text("utf-8-sig").splitlines()
+    filled = [f"{row}{10 * (at + 1)}" for at, row in enumerate(rows)]
+    (farm / "labels.csv").write_text("\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig")
     done = _build(farm, "--yes", table="labels.csv")
     assert "block: groups of photos, 2 different -> slice" in done.stdout
     block_of = dict(row.split(",")[:2] for row in rows)
@@ -165,7 +173,7 @@ def test_what_does_not_fit_together_is_told(farm: Path):
     assert "a table image,label" in str(refused.value.hint)
     for option, given in {
         "--language": "--source clcd=x --language zh", "--allow-missing": "--scenes 1 --allow-missing",
-        "--queries": "--images x --answers y --queries 9",
+        "--queries": "--images x --choose 3 --queries 9",
     }.items():  # fmt: skip
         with pytest.raises(UsageError, match=f"{option} does not apply"):
             CliRunner().invoke(app, ["build", *given.split(), "--out", "y"], catch_exceptions=False)

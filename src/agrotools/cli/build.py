@@ -15,6 +15,7 @@ _FEWEST_DRAWN = 20
 """Fewest questions about drawn scenes that have the shares of ``embedded``."""
 _WITH = {
     "--scenes": ("--queries", "--language"),
+    "--choose": ("--images", "--by"),
     "--answers": ("--images", "--plan", "--yes"),
     "--source": ("--queries", "--allow-missing"),
     "--all-sources": ("--queries", "--allow-missing"),
@@ -23,7 +24,7 @@ _WITH = {
 
 
 def build(
-    out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced).")],
+    out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,10 +47,12 @@ def build(
             "--allow-missing", help="Use the files that exist if a data set is incomplete, and count the others."
         ),
     ] = False,
-    images: Annotated[Path | None, typer.Option(help="Your own photos, used with --answers.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Your own photos, used with --answers or --choose.")] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
     ] = None,
+    choose: Annotated[int | None, typer.Option(min=1, help="Choose so many photos to label, as a table.")] = None,
+    by: Annotated[str | None, typer.Option(help="Groups for --choose: block (folder), day, device.")] = None,
     plan: Annotated[
         Path | None,
         typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
@@ -77,8 +80,8 @@ def build(
     started = time.monotonic()
     stop = stop_message("no benchmark is written, finished measurements are kept")
     given = {
-        "--scenes": scenes, "--answers": answers, "--source": source, "--all-sources": all_sources,
-        "--images": images, "--plan": plan, "--yes": yes or None, "--queries": queries,
+        "--scenes": scenes, "--choose": choose, "--answers": answers, "--source": source, "--all-sources": all_sources,
+        "--images": images, "--by": by, "--plan": plan, "--yes": yes or None, "--queries": queries,
         "--language": language, "--allow-missing": allow_missing or None,
     }  # fmt: skip
     _check_options([name for name, value in given.items() if value is not None])
@@ -87,6 +90,12 @@ def build(
             raise UsageError(f"--queries {queries} is too few for --scenes", hint=f"{_FEWEST_DRAWN} or more")
         with stop_message("no benchmark is written, drawn scenes are kept"):
             header = _draw_scenes(out.expanduser(), scenes, queries, language or "en")
+    elif images is not None and choose is not None:
+        from agrotools.build.own_photos.selection import write_choice
+
+        for line in write_choice(images, choose, by, out.expanduser()):
+            typer.echo(line)
+        return
     elif images is not None and answers is not None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
@@ -111,8 +120,8 @@ def _check_options(given: list[str]) -> None:
     if len(kinds) != 1:
         raise UsageError(
             f"{' and '.join(kinds)} cannot be given together" if kinds else "it is not said what to build from",
-            hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, or --images DIR --answers TABLE;"
-            " TABLE is a table image,label with a row for each photo (agrotools tools packs train also"
+            hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, --images DIR --answers TABLE, or --images DIR"
+            " --choose N; TABLE is a table image,label with a row for each photo (agrotools tools packs train also"
             " takes a folder for each class)",
         )
     own = _WITH[kinds[0]]

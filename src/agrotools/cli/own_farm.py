@@ -44,7 +44,7 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
         _print_table(seen)
-        of_plan = {seen.images_column, *(each.column for each in plan.columns)}
+        of_plan = {seen.images_column, *(name for each in plan.columns for name in (each.column, each.second))}
         if others := [column for column in seen.table.columns if column not in of_plan]:
             typer.echo(f"columns that the plan does not name, not asked about: {', '.join(others)}")
         if not yes and (lacking := open_questions(plan, seen)):
@@ -59,6 +59,8 @@ def build_from_table(
         plan = _new_plan(seen, out, plan_path, yes=yes)
     _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
+    for line in built.agreements:
+        typer.echo(f"observers: {line}")
     for column, count in built.used.items():
         typer.echo(f"used: {column}, {count} photos")
     for line in built.skipped.lines():
@@ -68,6 +70,8 @@ def build_from_table(
         typer.echo(f"removed: place, names, dates and descriptions in the metadata of {photos} (in the copies)")
     for line in built.warnings:
         typer.echo(f"warning: {line}")
+    for line in built.label_checks:
+        typer.echo(f"labels: {line}")
     return built.header
 
 

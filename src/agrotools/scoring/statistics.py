@@ -221,6 +221,13 @@ def planned_detectable(sizes: Sequence[int], *, correlation: float = 0.0, within
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
 
 
+def planned_half_width(sizes: Sequence[int], mean: float, within: float = 0.5) -> tuple[float, float]:
+    """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
+    effect = _design_effect(sizes, within)
+    t = float(_t_quantile(1 - (1 - LEVEL) / 2, len(sizes) - 1))
+    return t * (mean * (1 - mean) * effect / sum(sizes)) ** 0.5, effect
+
+
 def _design_effect(sizes: Sequence[int], within: float) -> float:
     """Return the factor by which samples that correlate ``within`` clusters raise the variance of a mean."""
     return sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes)

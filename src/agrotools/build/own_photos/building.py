@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,20 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
+from agrotools.build.own_photos.label_check import compare_with_tool
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import ColumnNames, Pictured, grouped, note_of, subjects_of, templates_for
+from agrotools.build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    grouped,
+    note_of,
+    subjects_of,
+    templates_for,
+    tolerance_of,
+)
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
+from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
 from agrotools.core import BenchmarkError, SampleFile, ToolError
@@ -139,6 +149,8 @@ class BuiltBenchmark:
     warnings: tuple[str, ...] = ()
     n_cleaned: int = 0
     """Photographs whose copies were freed from places, names, dates or descriptions."""
+    agreements: tuple[str, ...] = ()
+    label_checks: tuple[str, ...] = ()
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
@@ -158,10 +170,12 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             if column.ask and lacking == "ask":
                 reason = f"column is skipped. {needs[0].question}"
             skipped.add(column.column, reason, "add it to the plan")
-    values = {column.column: answers_of(seen, column, skipped) for column in columns}
+    agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
+    values = {column: answers for column, (answers, _) in agreed.items()}
     pictures = _select_pictures(values, plan.samples, skipped)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        return _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
+        built = _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
+    return replace(built, agreements=tuple(said for _, said in agreed.values() if said))
 
 
 def _built(
@@ -210,6 +224,7 @@ def _built(
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     samples = load_folder(out).samples
     warnings = tuple(_unknown_names(columns, part_of))
+    checks = tuple(compare_with_tool(samples, columns, part_of, names))
     shown: dict[str, set[str]] = {column: set() for column in part_of}
     for sample in samples:
         shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
@@ -218,7 +233,7 @@ def _built(
             reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
             skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
     used = {column: len(digests) for column, digests in shown.items()}
-    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths))
+    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths), label_checks=checks)
 
 
 def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:
@@ -333,6 +348,32 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
         if (value := _merge_answers(image, answers, column, skipped)) is not None:
             values[image] = value
     return values
+
+
+def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) -> tuple[dict[Path, Value], str]:
+    """Return the values of a column, without those that a second observer contradicts, and their agreement as text."""
+    first = answers_of(seen, column, skipped)
+    if column.second is None:
+        return first, ""
+    second = answers_of(seen, column.model_copy(update={"column": column.second}), skipped)
+    measure, both, values = measures()[column.ask], [image for image in first if image in second], second | first
+    if measure.kind == "number":
+        numbers = [(float(first[image]), float(second[image])) for image in both]
+        absolute, relative = tolerance_of(column, measure)
+        alike = [abs(a - b) <= max(absolute, relative * (a + b) / 2) for a, b in numbers]
+        mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
+        agreement = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
+    else:
+        names = ColumnNames.of(column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ()))
+        key = {text: names.ids_of(text)[0] for text in names.labels.entries}
+        pairs = [(key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b))) for image in both]
+        alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
+        agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
+    for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
+        hint = "agree on one value, or remove second from the plan to ask by the first alone"
+        example = f"{image.name}: {values.pop(image)!r} and {second[image]!r}"
+        skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
+    return values, f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
 
 
 def _value(text: str, column: Column, measure: Measure) -> Value:

@@ -95,11 +95,12 @@ _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column. ``ask``: a measure, "slice" (scores by value), "nothing" or ""."""
+    """A column, and that of a ``second`` observer. ``ask``: a measure, "slice" (scores by value), "nothing" or ""."""
 
     UNASKED: ClassVar = ("slice", NOTHING)
     SLICES: ClassVar = ("block", "day", "device", "date", "地块", "日期", "设备")  # headers
     column: str
+    second: str | None = None
     ask: str = UNDECIDED
     unit: str | None = None
     """Unit of numbers that are written without one."""

@@ -13,6 +13,7 @@ from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD_END, WORD_START
+from agrotools.text.tables import Table
 from agrotools.text.units import canonical_unit
 from agrotools.tools.counting.count_objects import singular
 from agrotools.tools.recognition.packs import list_packs
@@ -52,7 +53,7 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
     if measure.kind == "number" and not column.decimal:
-        *_, cell = cells.detect_decimal(text for _, _, text in seen.cells_of(name))
+        *_, cell = cells.detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
         ask("decimal", f"Is {cell or '1,234'} in {name!r} {_both_ways(cell or '1,234')}?")
     if column.ask == "count" and not column.target:
         ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
@@ -115,7 +116,7 @@ def _which_names(column: Column, unknown: Sequence[str]) -> str:
 def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
     """Return the names in the cells of a column, resolved together; cells without a usable name are left out."""
     names: set[str] = set()
-    for _, _, text in seen.cells_of(column.column):
+    for _, _, text in seen.cells_of(column.column, column.second):
         with suppress(cells.CellFault):
             names |= set() if cells.is_empty(text) else {cells.name(text)}
     return ColumnNames.of(column, names)
@@ -172,15 +173,37 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
 
 def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Column]:
     """Yield the columns of a plan, and write how each was interpreted into ``notes``."""
+    seconds, earlier = _second_observers(seen.table), list[Column]()
     for header in seen.table.columns:
-        if header == seen.images_column:
+        if header == seen.images_column or header in seconds.values():
             continue
-        texts = [text for _, _, text in seen.cells_of(header) if not cells.is_empty(text)]
+        texts = [text for _, _, text in seen.cells_of(header, seconds.get(header)) if not cells.is_empty(text)]
         column, notes[header] = _proposed(header, texts, seen)
+        notes[header] += f"; {seconds[header]} is of a second observer" if header in seconds else ""
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
-        yield column
+        for first in earlier if column.ask not in column.UNASKED and header not in seconds else ():
+            if _differ_in_a_word(first, column):
+                notes[first.column] += f'; if {header} is of a second observer: second = "{header}" in its place'
+        earlier += [column] if column.ask not in column.UNASKED and header not in seconds else []
+        yield column.model_copy(update={"second": seconds.get(header)})
+
+
+def _differ_in_a_word(first: Column, second: Column) -> bool:
+    """Return True if two columns are asked about alike, and their headers differ in one of several words."""
+    words = [re.split(r"[\W_]+", each.column.casefold().strip()) for each in (first, second)]
+    alike = first.model_copy(update={"column": second.column}) == second and len(words[0]) == len(words[1]) > 1
+    return alike and sum(one != other for one, other in zip(*words, strict=True)) == 1
+
+
+def _second_observers(table: Table) -> dict[str, str]:
+    """Return pairs of columns of one stem, as ``rust_1`` and ``rust_2`` or ``name A`` and ``name B``."""
+    stems: dict[str, dict[str, str]] = {}
+    for header in () if table.is_counts else table.columns:
+        if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
+            stems.setdefault(match[1], {})[match[2]] = header
+    return {of[min(of)]: of[max(of)] for of in stems.values() if "".join(sorted(of)) in ("12", "ab")}
 
 
 def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:

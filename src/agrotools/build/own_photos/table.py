@@ -120,10 +120,10 @@ class DetectedTable:
     rows: int
     skipped: SkippedRows
 
-    def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Return row number, picture and text of each cell of a column; BenchmarkError if there is no such column."""
-        place = self.table.place_of(column)
-        return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
+    def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
+        """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
+        places = [self.table.place_of(column) for column in columns if column is not None]
+        return [(matched.row, matched.image, matched.cells[place]) for place in places for matched in self.matched]
 
 
 def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
@@ -138,7 +138,7 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     column = plan.images_column if plan else _image_column(pictures, table)
     for each in plan.columns if plan else ():
-        _ = table.place_of(each.column)
+        _ = table.place_of(each.column), table.place_of(each.second or column)
     place = table.place_of(column)
     for row, cells in _rows(table):
         count += 1
