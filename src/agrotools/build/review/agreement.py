@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean, pvariance
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
@@ -205,6 +206,15 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
     if by_chance >= 1:
         return None, "both gave one and the same verdict every time: chance alone would agree as often"
     return (observed - by_chance) / (1 - by_chance), ""
+
+
+def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return Cohen's kappa with quadratic weights, which is Lin's concordance (1989); None if all values are equal."""
+    if not pairs:
+        return None
+    first, second = zip(*pairs, strict=True)
+    by_chance = pvariance(first) + pvariance(second) + (fmean(first) - fmean(second)) ** 2
+    return 1 - fmean((a - b) ** 2 for a, b in pairs) / by_chance if by_chance > 0 else None
 
 
 def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agreement]:
