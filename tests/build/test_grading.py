@@ -18,7 +18,6 @@ from agrotools.build.review.grading import (
     read_scheme,
     shown_step,
     summarise_grades,
-    weighted_kappa,
 )
 from agrotools.cli.main import app
 from agrotools.core import UsageError
@@ -31,8 +30,7 @@ PLAIN = Scheme.model_validate(
         "rubric": [
             {"id": "goal", "name": "Goal", "question": "Right?"},
             {"id": "plan", "name": "Plan", "question": "Sound?", "levels": ["no", "yes"], "steps": True},
-        ],
-        "error": [{"id": "a", "name": "A", "meaning": "a"}, {"id": "b", "name": "B", "meaning": "b"}],
+        ]
     }
 )
 
@@ -93,23 +91,13 @@ def test_equal_answers_are_graded_once_without_names_of_models(tmp_path: Path):
     assert shown_step(sheet, 1, item.calls[0])["thought"] == "[model] thinks"
 
 
-def test_only_wrong_answers(tmp_path: Path):
-    sheet = open_sheet(runs_of(tmp_path), wrong=True)
-    assert len(sheet.items) == 11, "12 of 24 are wrong, one of them is no answer"
-    assert not any("rows: 7" in (item.record.trajectory.answer or "") for item in sheet.items.values())  # pyright: ignore[reportOptionalMemberAccess]
-
-
 def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
     grades: list[Grade] = []
     for number, item in enumerate(sheet.items.values()):
         good = item.runs[0][0] == 0
         values = {each.id: 1.0 if good else 0.5 for each in PLAIN.rubrics_of(item)}
-        error = {} if good else {"error": "a"}
-        grades.append(graded(sheet, item, "Ada", number, grades=values, **error))
-        # Bo sees the same, but takes every other error for the other class.
-        error = {} if good else {"error": "a" if number % 2 else "b"}
-        grades.append(graded(sheet, item, "Bo", 100 + number, grades=values, **error))
+        grades += [graded(sheet, item, who, 100 * at + number, grades=values) for at, who in enumerate(("Ada", "Bo"))]
     summary = summarise_grades(sheet, grades)
     assert (summary.answers, summary.graded, summary.graders) == (23, 23, {"Ada": 23, "Bo": 23})
     first, second = summary.runs
@@ -119,11 +107,7 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     assert first.mean.interval is not None
     assert first.by_rubric["plan"].value == 1, "a rubric of steps is not asked about a missing answer"
     assert second.mean.value == 0.5
-    assert second.errors["a"] + second.errors["b"] == 12
-    assert [each.kappa for each in summary.agreements] == [1, None]
     assert summary.alphas["Goal"].alpha == pytest.approx(1)
-    (classes,) = summary.classes
-    assert (classes.n, classes.kappa) == (12, 0), "one of the two always said a"
 
 
 def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(tmp_path: Path):
@@ -132,7 +116,6 @@ def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(t
     grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
-    assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
     grades = [graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())]
     assert len(summarise_grades(sheet, grades).runs) == 2
     grades.append(graded(sheet, next(iter(sheet.items.values())), "Bo", 100))
@@ -140,21 +123,6 @@ def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(t
     assert (summary.graded, summary.runs) == (23, ())
     texts = [part.get("text", "") for part in grading_parts(sheet, summary)]
     assert "The runs are named once everybody who began has graded all answers (Bo 1 of 23)." in texts
-    assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
-
-
-def test_weighted_kappa():
-    """Two raters of 200 cases on three levels (Fleiss, Statistical Methods, 1981, table 13.1), worked out by hand."""
-    counts = {(0, 0): 106, (0, 1): 10, (0, 2): 4, (1, 0): 22, (1, 1): 28, (1, 2): 10, (2, 0): 2, (2, 1): 12, (2, 2): 6}
-    pairs = [(a / 2, b / 2) for (a, b), n in counts.items() for _ in range(n)]
-    observed = (10 + 22 + 10 + 12) / 4 + 4 + 2
-    rows, columns = (120, 60, 20), (130, 50, 20)
-    expected = sum(rows[a] * columns[b] * (a - b) ** 2 / 4 for a in range(3) for b in range(3)) / 200
-    assert weighted_kappa(pairs) == pytest.approx(1 - observed / expected)
-    assert weighted_kappa([(0, 0), (1, 1)]) == 1
-    assert weighted_kappa([(0, 1), (1, 0)]) == -1
-    assert weighted_kappa([(0, 0), (0, 1), (1, 0), (1, 1)]) == 0
-    assert weighted_kappa([(1, 1)]) is None
 
 
 @pytest.mark.parametrize(
@@ -162,11 +130,8 @@ def test_weighted_kappa():
     [
         ({}, ""),
         ({"grades": {"goal": 1}}, "not graded yet: Plan"),
-        ({"grades": {"goal": 0.3, "plan": 1}, "error": "a"}, "no level"),
+        ({"grades": {"goal": 0.3, "plan": 1}}, "no level"),
         ({"grades": {"goal": 1, "plan": 1, "other": 1}}, "no level"),
-        ({"grades": {"goal": 0.5, "plan": 1}}, "class of the error"),
-        ({"grades": {"goal": 0.5, "plan": 1}, "error": "c"}, "class of the error"),
-        ({"error": "a"}, "has no error"),
         ({"verdict": "withdraw", "grades": {}}, ""),
     ],
 )
@@ -178,7 +143,6 @@ def test_what_a_grade_must_hold(tmp_path: Path, changes: dict[str, Any], complai
 
 
 def test_schemes(tmp_path: Path):
-    assert [each.id for each in read_scheme(None).error] == ["knowledge", "understanding", "reasoning"]
     assert read_scheme(DEFAULT_SCHEME).rubric[0].levels == ("no", "partly", "yes")
     file = tmp_path / "rubrics.toml"
     for text in (

@@ -1,25 +1,28 @@
 """Quality checks find what a reviewer would, and leave alone what is sound."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from typer.testing import CliRunner
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality.checks import (
     Finding,
     check_implicit,
     check_near_duplicates,
+    check_quality,
     check_revealed,
-    check_scale,
-    check_written,
     near_pairs,
     picture_features,
     write_findings,
 )
+from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
+from support.benchmark_folders import number_sample, write_folder
 from support.plain_sample import plain_sample
 
 HEIGHT = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
@@ -112,48 +115,16 @@ def test_tools_are_named_in_chinese_questions_too():
     assert _checks(check_implicit([sample])) == ["not_implicit"]
 
 
-def test_answers_are_found_in_questions_notes_and_pictures(tmp_path: Path):
+def test_answers_are_found_in_questions_and_notes():
     assert revealed_answer(RUST, "这片叶子得了锈病吗？") == "锈病"
     assert revealed_answer(RUST, "Is it leaf rust or mildew?") is None
     sample = plain_sample(
         query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
     )
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
-    sample = plain_sample(files=(_file("x.jpg"),), answer=(HEIGHT,))
-    read: list[Path] = []
-
-    def reader(path: Path) -> str:
-        read.append(path)
-        return "Plot 4\nheight 34.5 cm"
-
-    found = list(check_written([sample, sample], tmp_path, reader))
-    assert _checks(found) == ["answer_in_picture"] * 2
-    assert read == [tmp_path / "x.jpg"]
 
 
-@pytest.mark.parametrize(
-    ("query", "file", "ambiguous"),
-    [
-        ("How tall is the plant?", {}, True),
-        ("How tall is the plant? The ruler beside it is 30 cm.", {}, False),
-        ("How tall is the plant?", {"gsd_m": 0.001}, False),
-        ("这株草有多高？", {}, True),
-        ("这株草有多高？旁边的标尺长30厘米。", {}, False),
-        ("How tall is it? One pixel is 0.5 mm.", {}, False),
-        ("How tall is it?", {"note": "The disc is 2.4 cm across."}, False),
-    ],
-)
-def test_physical_answers_need_a_scale(query, file, ambiguous):
-    sample = plain_sample(query=query, files=(_file("x.jpg", **file),), answer=(HEIGHT,))
-    assert _checks(check_scale([sample])) == (["ambiguous_scale"] if ambiguous else [])
-
-
-def test_shares_need_no_scale():
-    cover = ToleranceSlot(name="cover", label="cover", value=34.5, unit="%", abs_tol=2)
-    assert list(check_scale([plain_sample(query="How much is covered?", answer=(cover,))])) == []
-
-
-def test_findings_are_kept_in_the_folder(tmp_path: Path):
+def test_findings_are_written_as_lines(tmp_path: Path):
     findings = [Finding(id="a", check="same_query", severity="info", message="<b>äöü</b>")]
     path = write_findings(tmp_path, findings)
     assert [Finding.model_validate_json(line) for line in path.read_text("utf-8").splitlines()] == findings
@@ -166,3 +137,24 @@ def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():
     assert revealed_answer(height, "How tall is the plant in the box (35, 120, 80, 214)?") is None
     assert revealed_answer(height, "How tall is the plant in x0, y0, x1, y1 = 80, 120, 210, 35?") is None
     assert revealed_answer(height, "It was 35 cm at (12, 120, 80, 214): how tall is it now?") == "35"
+
+
+def test_findings_are_kept_in_the_folder_and_printed(tmp_path: Path):
+    query = "The mean yield is 5.4 t/ha. What is the mean yield?"
+    folder = write_folder(tmp_path, [number_sample(tmp_path), number_sample(tmp_path, "tiny-2", 2) | {"query": query}])
+    findings = check_quality(folder)
+    assert [(finding.id, finding.check) for finding in findings] == [("tiny-2", "answer_in_query")]
+    lines = [json.loads(line) for line in (folder / "quality.jsonl").read_text().splitlines()]
+    assert lines == [finding.model_dump() for finding in findings]
+    assert set(lines[0]) == {"id", "check", "severity", "message"}
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
+    assert "answer_in_query, 1 sample" in done.stdout
+    told = json.loads(CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout)
+    assert told["findings"] == lines
+
+
+def test_a_folder_that_cannot_be_loaded_is_only_validated(tmp_path: Path):
+    folder = write_folder(tmp_path / "b", ["{broken"])
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
+    assert done.exit_code == 1
+    assert "fix the errors above first" in done.output

@@ -129,7 +129,6 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
     write_files(tmp_path, [sample])
     write_run(tmp_path / "run", [right(sample)], model="some-model")
     with reviewing(tmp_path / "run", "--reviewer", "Ada") as server:
-        server.enter()
         (row,) = server.index()["samples"]
         assert row["id"] == "s0"
         assert b"How many rows are there" in server.ask("/sample/s0").body
@@ -195,7 +194,6 @@ def test_options_that_do_not_fit_together_are_a_usage_error(folder: Path, argume
 def test_other_decisions_are_hidden_until_one_has_decided(folder: Path):
     decide(folder, (1, "Ada", "reject", BLURRED))
     with reviewing(folder) as server:
-        server.enter()
         row = server.index("Bo")["samples"][0]
         assert (row["standing"], row["reviewers"]) == ("undecided", 1)
         before = server.ask("/decisions/rows-0001?reviewer=Bo").data

@@ -99,20 +99,19 @@ class ReviewServer:
 
     def __init__(self, process: subprocess.Popen[str], address: str, said: str) -> None:
         self.process, self.address, self.said = process, address, said
-        self.base, _, self.token = address.partition("/?token=")
-        self.port = int(re.findall(r":(\d+)", self.base)[0])
-        self.cookie = ""
+        self.port = int(re.findall(r":(\d+)", address)[0])
+        self.base, self.root = f"http://127.0.0.1:{self.port}", f"/{address.split('/')[3]}"
 
     def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str | None) -> Reply:
-        """Send a request as it is, with the session's cookie if there is one; ``Host=None`` leaves a header out."""
-        wanted: dict[str, str | None] = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie or None}
+        """Send a request as it is, below the secret path; ``Host=None`` leaves a header out."""
+        wanted: dict[str, str | None] = {"Host": f"127.0.0.1:{self.port}"}
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         if content is not None:
             wanted["Content-Length"] = str(len(content))
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(method, self.root + path, skip_host=True, skip_accept_encoding=True)
             for name, value in wanted.items():
                 if value is not None:
                     connection.putheader(name, value)
@@ -122,22 +121,12 @@ class ReviewServer:
         finally:
             connection.close()
 
-    def enter(self) -> Reply:
-        """Exchange the token for the session."""
-        reply = self.ask(f"/?token={self.token}")
-        self.cookie = reply.headers["set-cookie"].partition(";")[0]
-        return reply
-
     def index(self, reviewer: str = "") -> Any:
         return self.ask(f"/index?reviewer={reviewer}").data
 
     def post(self, decision: Any, **headers: str | None) -> Reply:
         """Send a decision as the page does; ``headers`` replace what the page sends."""
-        page: dict[str, str | None] = {
-            "Origin": self.base,
-            "Content_Type": "application/json",
-            "X_Review_Session": self.index()["csrf"],
-        }
+        page: dict[str, str | None] = {"Origin": self.base, "Content_Type": "application/json"}
         return self.ask("/decisions", method="POST", body=decision, **{**page, **headers})
 
     def kill(self) -> None:

@@ -82,7 +82,6 @@ def count_samples(samples: Iterable[Sample], frames: Collection[str] = ()) -> Ma
             **{"answer_types": sample.answer_type, "task_types": sample.task_type, "sources": sample.source},
             **{"families": FAMILIES.get(sample.family, sample.family), "files_per_question": len(sample.files)},
             **{"clusters": sample.cluster, "templates": sample.template, "no_tool": sample.no_tool_eligible},
-            "tasks": (sample.task_type, sample.answer_type),
             "languages": "zh" if _CJK.search(sample.query) else "en",
             "words": count_words(sample.query),
         }

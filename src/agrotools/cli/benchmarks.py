@@ -96,8 +96,7 @@ def check(
     quality: Annotated[
         bool,
         typer.Option(
-            "--quality",
-            help="Also look for near-duplicates, leaks and questions that can be guessed; writes DIR/quality.jsonl.",
+            "--quality", help="Also look for near-duplicates, leaks and orders of tools; writes DIR/quality.jsonl."
         ),
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,

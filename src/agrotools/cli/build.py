@@ -154,7 +154,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.describing import count_samples
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.build.quality.screening import screen_folder
+    from agrotools.build.quality.checks import check_quality
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.folder_check import print_findings
@@ -192,8 +192,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     if note := header.metadata.get("note"):
         typer.echo(str(note))
     typer.echo(f"Terms of use: {header.licence}")
-    screened = screen_folder(out, progress=terminal_progress())
-    print_findings(out, screened.findings, screened.left_out, brief=True)
+    print_findings(out, check_quality(out, terminal_progress()), brief=True)
     if faults:
         typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
         raise typer.Exit(1)

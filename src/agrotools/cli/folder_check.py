@@ -16,26 +16,22 @@ if TYPE_CHECKING:
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     """Check a benchmark folder and print all errors; return the exit code."""
     from agrotools.benchmarks.validate import canary_remarks, validate_folder
-    from agrotools.build.quality.screening import screen_folder
+    from agrotools.build.quality.checks import check_quality
     from agrotools.core import BenchmarkError, UsageError
 
     faults = validate_folder(folder)
     remarks = canary_remarks(folder)
-    screened = None
     try:
-        screened = screen_folder(folder, read_text=True, progress=terminal_progress()) if quality else None
+        findings = check_quality(folder, terminal_progress()) if quality else None
     except (BenchmarkError, UsageError):  # it cannot be loaded, or names unknown tools
         if not faults:
             raise
+        findings = None
         typer.echo("Quality checks skipped: fix the errors above first", err=True)
     with allow_closed_pipe():
         if as_json:
             rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-            checks = (
-                {"findings": [each.model_dump() for each in screened.findings], "not_checked": screened.left_out}
-                if screened
-                else {}
-            )
+            checks = {} if findings is None else {"findings": [each.model_dump() for each in findings]}
             print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
         else:
             for fault in faults:
@@ -43,38 +39,27 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
             typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
             for remark in remarks:
                 typer.echo(f"remark: {remark}")
-            if screened is not None:
-                print_findings(folder, screened.findings, screened.left_out)
+            if findings is not None:
+                print_findings(folder, findings)
     return 1 if faults else 0
 
 
 _EXAMPLES = 2
 
 
-def print_findings(
-    folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
-) -> None:
-    """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
-    from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, SEVERITIES
+def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool = False) -> None:
+    """Print the number of samples flagged by each check, with examples unless ``brief``."""
+    from agrotools.build.quality.checks import CHECKS, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
-    blind = {finding.id for finding in findings if finding.check == BLIND_CHECK}
-    unlike_chance = {each.id for each in findings if each.check == BLIND_CHECK and each.severity == "warning"}
-    others = {(each.id, each.severity, each.check) for each in findings if each.check != BLIND_CHECK}
-    flagged = Counter((severity, check) for _, severity, check in others)
-    if blind:
-        flagged["warning" if unlike_chance else "info", BLIND_CHECK] = len(blind)
+    found = {(each.id, each.severity, each.check) for each in findings}
+    flagged = Counter((severity, check) for _, severity, check in found)
     summary = f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}" if findings else "no findings"
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        meaning = CHECKS.get(check, "")
-        if check == BLIND_CHECK:
-            meaning += f", in {len(unlike_chance)} of them where guessing rarely does"
-        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {meaning}")
+        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}")
         if brief:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
             typer.echo(f"    {finding.id}: {finding.message}")
-    for what in left_out:
-        typer.echo(f"  not checked: {what}")

@@ -20,13 +20,10 @@ def grade(
     rubrics: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="TOML file with [[rubric]] and [[error]] tables. Default: criteria of Agent-X, errors of AgriEval.",
-            show_default=False,
+            metavar="FILE", help="TOML file with [[rubric]] tables. Default: criteria of Agent-X.", show_default=False
         ),
     ] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Number of samples to draw. Default: all.")] = None,
-    wrong: Annotated[bool, typer.Option("--wrong", help="Only answers without the full score.")] = False,
     mode: Annotated[
         str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")
     ] = None,
@@ -40,9 +37,6 @@ def grade(
     port: Port = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Print progress and agreement, and results once all is graded, then exit.")
-    ] = False,
-    unblind: Annotated[
-        bool, typer.Option("--unblind", help="With --summary: results of the runs before the end.")
     ] = False,
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print --summary as JSON.")] = False,
@@ -58,24 +52,17 @@ def grade(
     from agrotools.core import UsageError
     from agrotools.report.judges import Grade
 
-    if (as_json or unblind) and not summary:
-        raise UsageError("--json and --unblind are for --summary", hint="add it")
+    if as_json and not summary:
+        raise UsageError("--json is for --summary", hint="add it")
     if not summary:
         require_extra()
     sheet = open_sheet(
-        runs,
-        scheme=read_scheme(rubrics),
-        mode=mode,
-        seed=seed,
-        samples=samples,
-        wrong=wrong,
-        log=log,
-        data_root=data_root,
+        runs, scheme=read_scheme(rubrics), mode=mode, seed=seed, samples=samples, log=log, data_root=data_root
     )
     journal = ReviewJournal(sheet.material.journal, Grade)
-    notes = [*sheet.material.notes, *journal.notes]
+    notes = sheet.material.notes
     if summary:
-        result = summarise_grades(sheet, journal.decisions(), notes, unblind=unblind)
+        result = summarise_grades(sheet, journal.decisions(), notes)
         if as_json:
             print_json(result.model_dump(mode="json"))
             return
@@ -91,7 +78,7 @@ def grade(
     from agrotools.build.review.server import serve_review
 
     started = address_printer(about)
-    serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
+    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=started)
 
 
 def print_summary(parts: "Iterable[SummaryPart]") -> None:

@@ -109,12 +109,11 @@ def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Cal
 
 
 def address_printer(about: str) -> Callable[[str], None]:
-    """Return a function that prints ``about`` and the address of a page for one reader."""
+    """Return a function that prints ``about`` and the address of a page."""
 
     def printed(address: str) -> None:
-        typer.echo(f"{about}\nopen once, in one browser: {address}")
-        another = "Enter for another browser (the page in this one ends), " if os.isatty(0) else ""
-        typer.echo(f"Press {another}Ctrl-C to stop; run the same command again to resume")
+        typer.echo(f"{about}\nopen: {address}")
+        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
         sys.stdout.flush()
 
     return printed

@@ -61,7 +61,7 @@ def review(
     journal = ReviewJournal(material.journal, Decision)
     decisions = journal.decisions()
     if summary:
-        state = summary_of(list(material.facts), material.contents, decisions, [*material.notes, *journal.notes])
+        state = summary_of(list(material.facts), material.contents, decisions, material.notes)
         if as_json:
             print_json(state.model_dump(mode="json"))
             return
@@ -73,7 +73,7 @@ def review(
         applied = apply_review(material, decisions, out, disputed=disputed)
         print_json(applied.model_dump(mode="json")) if as_json else _print_applied(applied)
         raise typer.Exit(1 if applied.faults else 0)
-    for note in [*material.notes, *journal.notes]:
+    for note in material.notes:
         typer.echo(note, err=True)
 
     about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
@@ -82,7 +82,7 @@ def review(
     from agrotools.build.review.server import serve_review
 
     started = address_printer(about)
-    serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
+    serve_review(Review(material, journal, reviewer.strip()), port, started=started)
 
 
 def _print_applied(applied: "Applied") -> None:

@@ -20,23 +20,16 @@ def view(
 ) -> None:
     """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
 
-    Only this machine can open it, with the address that is printed. Nothing is written but the grades of those who
-    grade answers on it.
+    Only this machine can open it, with the address that is printed. Nothing is written.
     """
     import sys
 
-    from agrotools.build.review import missing_package
     from agrotools.report.html.server import Viewer, serve_pages
 
     _check_folder(folder)
     if only_list:
         _list_runs(folder, as_json)
         return
-    grading = None
-    if missing_package() is None:
-        from agrotools.build.review.app import GradingPages
-
-        grading = GradingPages(data_root).open
 
     def started(address: str) -> None:
         if as_json:
@@ -45,7 +38,7 @@ def view(
             typer.echo(f"open: {address}\nPress Ctrl-C to stop")
         sys.stdout.flush()
 
-    serve_pages(Viewer(folder, data_root, grading), port, started)
+    serve_pages(Viewer(folder, data_root), port, started)
 
 
 def _list_runs(folder: Path, as_json: bool) -> None:

@@ -44,7 +44,7 @@ HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "fi
 FRESH = "-fresh-"
 """Between version and seed of a benchmark that was drawn anew from other scenes."""
 CROISSANT_FILE = "croissant.json"
-CARD_FILE, CARD_FOLDER = "README.md", "card"
+CARD_FILE = "README.md"
 QUALITY_FILE = "quality.jsonl"
 MOST_MAKERS = min(os.cpu_count() or 1, 8)
 """Number of samples whose files are made at the same time."""

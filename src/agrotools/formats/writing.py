@@ -11,7 +11,6 @@ from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import (
     CARD_FILE,
-    CARD_FOLDER,
     CROISSANT_FILE,
     FILES_FOLDER,
     HEADER_FILE,
@@ -20,7 +19,7 @@ from agrotools.formats.benchmark import (
     BenchmarkHeader,
 )
 
-_BUILT = {HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE, QUALITY_FILE, FILES_FOLDER}
+_BUILT = {HEADER_FILE, SAMPLES_FILE, CARD_FILE, CROISSANT_FILE, QUALITY_FILE, FILES_FOLDER}
 _BUILT |= {"traces.jsonl", "artifacts"}
 """Entries of a benchmark folder that every build writes anew."""
 

@@ -52,14 +52,12 @@ class Grade(FrozenModel):
     id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
     content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    """hash of the rubrics and error classes that were shown"""
+    """hash of the rubrics that were shown"""
     reviewer: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f]+$")
     ]
     verdict: Literal["grade", "withdraw"]
     grades: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    error: str = ""
-    """id of the error class; empty for none"""
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = ""
     at: str = ""
     """time of storage, UTC, ISO 8601"""

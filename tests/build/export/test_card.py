@@ -2,12 +2,11 @@ import re
 
 import pytest
 from every_slot import HEADER, SPEC, samples, write_every_slot
-from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.describing import count_samples
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.card import card_plots, write_card
+from agrotools.build.export.card import write_card
 from agrotools.build.export.folder import describe_benchmark
 
 
@@ -47,18 +46,6 @@ def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):
     assert "SYNTHETIC" not in card
 
 
-def test_every_figure_of_the_card_is_there_and_the_same_again(folder, card):
-    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", card)
-    assert len(shown) == 4
-    for name in shown:
-        with Image.open(folder / name) as picture:
-            assert picture.format == "PNG"
-            assert len(picture.convert("RGB").getcolors(100_000)) > 3
-    first = card_plots(count_samples(load_folder(folder).samples))
-    assert first == card_plots(count_samples(load_folder(folder).samples))
-    assert first == {name: (folder / "card" / name).read_bytes() for name in first}
-
-
 def test_markup_in_a_question_or_a_source_is_shown_as_text(card):
     assert "<script" not in card
     assert "<b>" not in card
@@ -72,7 +59,7 @@ def test_the_card_of_drawings_says_so_before_anything_else(folder, tmp_path):
 
 
 def test_no_answer_is_told(tmp_path):
-    """A mark in every gold field, and none in the card, in its figures or in croissant.json."""
+    """A mark in every gold field, and none in the card or in croissant.json."""
     mark = "ZQXJV"
     plain = write_every_slot(tmp_path / "plain")
     marked = []
@@ -106,8 +93,7 @@ def test_no_answer_is_told(tmp_path):
             sample.model_copy(update={"answer": answer, "reference": reference, "metadata": {"subject": mark}})
         )
     describe_benchmark(plain, HEADER, marked)
-    made = [plain / "README.md", plain / "croissant.json", *(plain / "card").iterdir()]
-    assert len(made) == 6
+    made = [plain / "README.md", plain / "croissant.json"]
     assert [path.name for path in made if mark.encode() in path.read_bytes()] == []
 
 

@@ -42,7 +42,6 @@ def test_a_folder_is_described_in_place_or_copied(run, folder, tmp_path):
     result = run("export", folder, "--format", "croissant", "--out", tmp_path / "copy")
     assert result.exit_code == 0, result.output
     assert load_folder(tmp_path / "copy").content_hash == load_folder(folder).content_hash
-    assert (tmp_path / "copy" / "card" / "tasks.png").is_file()
 
 
 def test_runs_and_places_that_cannot_be_written_are_refused(run, folder, tmp_path):

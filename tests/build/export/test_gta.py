@@ -8,7 +8,6 @@ from every_slot import HEADER, write_every_slot
 from agrotools.benchmarks import load_folder
 from agrotools.build.export.gta import export_gta, gta_path
 from agrotools.build.export.gta_in import build_gta
-from agrotools.core import BenchmarkError
 from agrotools.core.record import literal_value
 
 
@@ -120,34 +119,3 @@ def test_the_shape_keeps_queries_files_calls_and_answers(benchmark, exported, tm
     assert answers[5][0].facts[0].phrases == ("pull it out; burn it",)
     assert answers[6][0].whitelist == (("NIR",), ("RE", "red edge"))
     assert back.samples[4].reference.steps[0].observation.error.kind == "low_confidence"
-
-
-def test_an_absent_picture_is_named(exported, tmp_path):
-    (exported / "image" / "every-5" / "image_1.png").unlink()
-    header = build_gta(exported, tmp_path / "back")
-    assert header.metadata["unread"] == {"there is no file 'image/every-5/image_1.png' ([files] at, path)": ["4"]}
-    assert "1 of 7 entries could not be read" in header.metadata["note"]
-    assert len(load_folder(tmp_path / "back").samples) == 6
-    assert "every-5" in (tmp_path / "back" / "README.md").read_text().partition("What was left out")[2]
-
-
-def test_an_entry_that_cannot_be_read_leaves_no_file(exported, tmp_path):
-    entries = _entries(exported)
-    entries["0"]["id"] = entries["6"]["id"] = "twice"
-    _write(exported, entries)
-    header = build_gta(exported, tmp_path / "back")
-    assert header.metadata["unread"] == {"its id 'twice' is there twice ([sample] id)": ["6"]}
-    kept = {path.suffix for path in (tmp_path / "back" / "files").rglob("*") if path.is_file()}
-    assert kept == {".png"}
-
-
-def test_a_path_that_leads_out_is_refused(exported, tmp_path):
-    (tmp_path / "secret.png").write_bytes(b"secret")
-    entries = _entries(exported)
-    for entry in entries.values():
-        entry["files"] = [{"type": "image", "path": "../secret.png"}]
-    _write(exported, entries)
-    with pytest.raises(BenchmarkError, match="there is no file") as caught:
-        build_gta(exported, tmp_path / "back")
-    assert "0, 1, 2, 3, 4, 5, 6" in caught.value.message
-    assert not (tmp_path / "back").exists()

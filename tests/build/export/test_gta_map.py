@@ -268,12 +268,3 @@ def test_a_file_without_entries_is_explained(tmp_path, content, message):
         build_gta(tmp_path / "in", tmp_path / "out")
     with pytest.raises(BenchmarkError, match="there is no"):
         build_gta(tmp_path / "nowhere", tmp_path / "out")
-
-
-def test_json_lines_are_read(tmp_path):
-    entry = {"dialogs": [{"role": "user", "content": "Yes or no?"}], "gt_answer": {"whitelist": [["yes"]]}}
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "all.jsonl").write_text(f"{json.dumps(entry)}\n\n{json.dumps(entry)}\n")
-    (tmp_path / "in" / "agrotools-map.toml").write_text('file = "all.jsonl"\n')
-    build_gta(tmp_path / "in", tmp_path / "out")
-    assert [sample.answer[0].value for sample in load_folder(tmp_path / "out").samples] == [True, True]

@@ -57,7 +57,6 @@ def test_the_card_begins_with_what_the_hub_reads(exported):
     assert 'language: ["en","zh"]' in front
     assert "path: data/test-*.parquet" in front
     assert 'load_dataset("DIR", split="test")' in text
-    assert (exported / "card" / "tasks.png").is_file()
 
 
 def test_a_long_benchmark_has_several_groups_of_rows(benchmark, tmp_path, monkeypatch):

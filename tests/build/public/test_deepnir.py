@@ -26,13 +26,3 @@ def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(folder: P
     counts = {thing.truth["count"] for thing in things.values()}
     assert 0 in counts
     assert len(counts) > 4
-
-
-def test_fruits_of_a_pair_are_alike_and_counted_in_the_metadata(folder, tmp_path, data_set, scratch):
-    part = deepnir(folder, tmp_path, 20)
-    for subject in part.subjects:
-        targets = {subject.shown(index, 1).words["fruits"] for index in range(subject.things)}
-        assert len(targets) == 1
-        assert targets <= set(PLURALS.values())
-    part = deepnir(data_set("deepnir"), scratch, 30)
-    assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(PLURALS, 4) | {"wheat": 12}

@@ -62,18 +62,6 @@ def test_ground_that_stayed_as_it_was_looks_as_it_did(tmp_path: Path) -> None:
     assert not np.array_equal(one, two)
 
 
-def test_eight_bits_stay_as_they_are_where_infrared_calls_itself_alpha_and_is_0(tmp_path: Path) -> None:
-    folder = write_hi_cna(tmp_path / "set", SHARES, "uint8")
-    part = hi_cna(folder, tmp_path, 20)
-    for stem, thing in scenes(part).items():
-        for pixels, date in zip(shown(part, thing), ("image1", "image2"), strict=True):
-            with rasterio.open(folder / "test" / date / f"{stem}.tif") as raster:
-                assert raster.colorinterp[3].name == "alpha"
-                bands = raster.read()
-            assert (bands[3] == 0).any()
-            assert np.array_equal(pixels, bands[:3].transpose(1, 2, 0))
-
-
 @pytest.mark.parametrize("nodata", [0, 255, None])
 def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path, nodata: int | None) -> None:
     folder = write_hi_cna(tmp_path / "set", [0, 20])

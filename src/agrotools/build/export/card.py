@@ -1,4 +1,4 @@
-"""Description of a benchmark folder: ``croissant.json``, and a dataset card, ``README.md`` with figures in ``card/``.
+"""Description of a benchmark folder: ``croissant.json``, and a dataset card, ``README.md``.
 
 ``croissant.json`` is Croissant 1.1 with the RAI vocabulary 1.0 (MLCommons). It requires three properties that a local
 folder does not have: the URL of its page (by default, the card), its publication date (the day of writing, or
@@ -26,9 +26,9 @@ from pydantic import JsonValue
 
 from agrotools import __version__
 from agrotools.benchmarks.describing import count_samples
-from agrotools.core import ANSWER_TYPES, Sample
+from agrotools.core import Sample
 from agrotools.core.files import read_table, sha256_of_file, write_whole
-from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, CROISSANT_FILE, BenchmarkHeader
+from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader
 
 _WORDS = ("absent", "dropped", "left_out", "unread")
 """Words that mark a metadata key as a record of omissions: the key is one or ends in one (``tiles_dropped``)."""
@@ -192,10 +192,6 @@ def check_croissant(path: Path) -> list[str] | None:
     return sorted({*issues.errors, *issues.warnings})
 
 
-_COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9",
-            "": "#0072B2"}  # fmt: skip
-_ROW_IN = 0.32
-_MOST_SOURCES = 25
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
 TEXTS = read_table(Path(__file__).with_name("card.toml"))
 
@@ -203,15 +199,12 @@ TEXTS = read_table(Path(__file__).with_name("card.toml"))
 def write_card(
     folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = TEXTS["use"]
 ) -> None:
-    """Write ``README.md`` (``front``, card, ``use``) and ``card/*.png``, unless ``README.md`` is the user's own."""
+    """Write ``README.md`` (``front``, card, ``use``), unless it is the user's own."""
     samples = tuple(samples)
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
         return
     counted = count_samples(samples)
-    (folder / CARD_FOLDER).mkdir(exist_ok=True)
-    for name, content in card_plots(counted).items():
-        write_whole(folder / CARD_FOLDER / name, content)
     write_whole(path, (front + card_text(header, counted, samples, use)).encode())
 
 
@@ -225,7 +218,6 @@ def card_text(header: BenchmarkHeader, counted: Counted, samples: Sequence[Sampl
         "answers. A model is meant to be evaluated on it, not trained on it.",
         "## What is in it",
         _contents(header, counted),
-        *(f"![{title}]({CARD_FOLDER}/{name})" for name, title in TEXTS["figures"].items()),
         "## What is asked",
         _table(("task type", "one of its questions"), _examples(samples)),
         "## Where files and labels come from",
@@ -303,50 +295,3 @@ def _link(url: str) -> str:
 def _plain(text: str) -> str:
     """Return the text on one line, with markup escaped."""
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
-
-
-def card_plots(counted: Counted) -> dict[str, bytes]:
-    """Draw the charts of the card as horizontal, stacked bars; PNG files by name."""
-    sources = counted["sources"].most_common(_MOST_SOURCES)
-    if rest := counted["sources"].total() - sum(count for _, count in sources):
-        sources.append((f"{len(counted['sources']) - len(sources)} others", rest))
-    order = {name: -count for name, count in counted["task_types"].items()}
-    types = sorted(counted["tasks"], key=lambda pair: (order[pair[0]], ANSWER_TYPES.index(pair[1])))
-    bars: dict[str, dict[tuple[str, str], int]] = {
-        "tasks.png": {pair: counted["tasks"][pair] for pair in types},
-        "calls.png": {(str(number), ""): count for number, count in sorted(counted["steps_per_question"].items())},
-        "tools.png": {(name, ""): count for name, count in counted["tools"].most_common()},
-        "sources.png": {(name, ""): count for name, count in sources},
-    }
-    return {name: _bar_chart(title, bars[name]) for name, title in TEXTS["figures"].items()}
-
-
-def _bar_chart(title: str, counts: Mapping[tuple[str, str], int]) -> bytes:
-    """Return a PNG with one bar per row. ``counts``: by row and segment of the bar (empty if there is only one)."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    from agrotools.tools.plotting.sheet import STYLE, font_families
-
-    rows, segments = (list(dict.fromkeys(pair[place] for pair in counts)) for place in (0, 1))
-    families, _ = font_families([title, "…", *rows])
-    with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*Glyph.*missing")
-        figure = Figure(figsize=(9, 1.6 + _ROW_IN * max(len(rows), 1)))
-        axes = figure.add_subplot()
-        axes.margins(x=0.08)
-        axes.invert_yaxis()
-        totals = [0] * len(rows)
-        for segment in segments:
-            widths = [counts.get((row, segment), 0) for row in rows]
-            bars = axes.barh(range(len(rows)), widths, left=totals, color=_COLOURS[segment], label=segment)
-            totals = [before + width for before, width in zip(totals, widths, strict=True)]
-            if segment == segments[-1]:
-                axes.bar_label(bars, labels=[str(total) for total in totals], padding=4, fontsize=9)
-        axes.set_yticks(range(len(rows)), [row if len(row) <= 40 else f"{row[:39]}…" for row in rows])
-        figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold")
-        if len(segments) > 1:
-            figure.legend(loc="outside lower center", ncols=len(segments))
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()

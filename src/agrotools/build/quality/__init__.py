@@ -1,1 +1,1 @@
-"""Checks of a benchmark's quality, and screening with baselines."""
+"""Checks of a benchmark's quality."""

@@ -2,7 +2,7 @@
 
 ``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
 answers in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
-severity and a message. :mod:`agrotools.build.quality.screening` runs the checks that need a baseline.
+severity and a message. How many answers can be guessed, every run says beside its scores.
 
 The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
 
@@ -18,13 +18,11 @@ The rule "no other sequence of tool *names* gives the answer" (``order_not_uniqu
   unknown. The order is unique if all that give the answer have the tool names of the reference, in its order.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -32,6 +30,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 from scipy.fft import dctn
 
+from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import named_means, revealed_answer
 from agrotools.build.references import steps_in, steps_used
 from agrotools.core import (
@@ -45,12 +44,10 @@ from agrotools.core import (
     ToleranceSlot,
     ToolError,
 )
-from agrotools.core.base import Progress, install_command, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.scoring.open_text import states_fact
-from agrotools.text.normalise import normalise
-from agrotools.text.units import read_unit, unit_at
 from agrotools.vision.reading import read_image
 
 MOST_UNITS = 12
@@ -259,114 +256,23 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
                     yield first, int(second), alike
 
 
-_PHYSICAL = {"length", "area", "volume", "density", "growth"}
-_SCALE_WORDS = re.compile(
-    r"\b(?:ruler|scale|coin|tape|checkerboard|pixels? per|per pixel|resolution|gsd|ground sampling|distance|focal|"
-    r"intrinsics|side length|known (?:size|diameter))\b|px/|/ ?px|"
-    r"比例尺|标尺|直尺|尺子|硬币|分辨率|每像素|像素/|距离|焦距|边长",
-    re.IGNORECASE,
-)
-_VALUES_ARE_METRES = {"estimate_canopy_height"}
-"""Tools that read lengths from the values of a raster, so that the pixel size does not matter."""
-
-
-def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
-    """Check ``ambiguous_scale``: an answer in physical units without a scale in a file or the question."""
-    for sample in samples:
-        units = [slot.unit for slot in sample.answer if isinstance(slot, ToleranceSlot | ExactSlot) and slot.unit]
-        physical = [unit for unit in units if _dimension(unit) in _PHYSICAL]
-        if not sample.answerable or not physical or _has_scale(sample, {_dimension(unit) for unit in physical}):
-            continue
-        message = f"the answer is in {physical[0]}, but no file has gsd_m or intrinsics and the question names no scale"
-        yield Finding(id=sample.id, check="ambiguous_scale", severity="warning", message=message)
-
-
-def _has_scale(sample: Sample, dimensions: set[str | None]) -> bool:
-    if any(file.gsd_m or file.intrinsics or file.crs or file.kind == "depth" for file in sample.files):
-        return True
-    if dimensions == {"length"} and sample.reference and _VALUES_ARE_METRES & set(sample.reference.tools):
-        return True
-    texts = [sample.query, *(file.note or "" for file in sample.files)]
-    if any(_SCALE_WORDS.search(text) for text in texts):
-        return True
-    # "The disc is 2.4 cm across" gives a scale. "The field has 3 ha" also counts: a share of it needs no scale.
-    found = (unit_at(text, digit.end()) for text in map(normalise, texts) for digit in re.finditer(r"\d", text))
-    return any(each[0].dimension in _PHYSICAL for each in found if each)
-
-
-def _dimension(unit: str) -> str | None:
-    known = read_unit(unit)
-    return known.dimension if known else None
-
-
-Reader = Callable[[Path], str]
-"""Function from a picture file to the text in the picture, line by line."""
-
-
-def text_reader() -> Reader | None:
-    """Return a reader of text in pictures that uses rapidocr (with its own models); None if it is not installed."""
-    try:
-        from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        return None
-    engine: Any = RapidOCR(params={"Global.log_level": "critical"})
-
-    def read(path: Path) -> str:
-        try:
-            pixels = read_image(path, may_be_blank=True).pixels
-        except ToolError:
-            return ""
-        lines = engine(pixels[:, :, ::-1].copy())  # rapidocr expects BGR
-        return "\n".join(lines.txts or ())
-
-    return read
-
-
-def check_written(
-    samples: Sequence[Sample], root: Path, reader: Reader, progress: Progress = no_progress
-) -> Iterator[Finding]:
-    """Check ``answer_in_picture``: OCR of an image finds the answer of a sample."""
-    read = cache(reader)
-    for number, sample in enumerate(samples, start=1):
-        progress("samples searched for written answers", number, len(samples))
-        for file in sample.files:
-            if file.kind != "image":
-                continue
-            text = read(root / file.path)
-            for slot in sample.answer:
-                if revealed := revealed_answer(slot, text):
-                    message = f"{revealed!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
-                    yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)
-
-
-BLIND_CHECK = "solved_blind"
-"""Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
 CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
-"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.quality.screening`, which has baselines."""
+"""Descriptions of the checks."""
 
 
-def check_quality(
-    samples: Sequence[Sample], root: Path, *, read_text: bool = False, progress: Progress = no_progress
-) -> tuple[list[Finding], list[str]]:
-    """Run all checks on samples (with clusters) whose files are in ``root``; also return what was skipped.
+def check_quality(folder: Path, progress: Progress = no_progress) -> list[Finding]:
+    """Run every check on the benchmark in ``folder`` and write the findings to its ``quality.jsonl``.
 
-    ``read_text``: also search for answers written in pictures, which takes seconds per picture.
+    BenchmarkError if it is none, or not writable.
     """
-    checks: list[Callable[[], Iterable[Finding]]] = [
-        lambda: check_near_duplicates(samples, root, progress),
-        lambda: check_implicit(samples),
-        lambda: check_revealed(samples),
-        lambda: check_scale(samples),
-        lambda: check_orders(samples),
-    ]
-    left_out: list[str] = []
-    if not read_text:
-        left_out.append("text in pictures was not read")
-    elif reader := text_reader():
-        checks.append(lambda: check_written(samples, root, reader, progress))
-    else:
-        left_out.append(f"text in pictures was not read: {install_command('ocr')}")
-    return [finding for check in checks for finding in check()], left_out
+    benchmark = load_folder(folder)
+    samples, root = list(benchmark.samples), benchmark.root
+    findings = [*check_near_duplicates(samples, root, progress), *check_implicit(samples)]
+    findings += [*check_revealed(samples), *check_orders(samples)]
+    order = {sample.id: position for position, sample in enumerate(samples)}
+    findings.sort(key=lambda finding: order[finding.id])
+    write_findings(root, findings)
+    return findings
 
 
 def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:

@@ -7,9 +7,7 @@ import errno
 import fcntl
 import math
 import os
-import re
 import threading
-from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,17 +16,14 @@ from pathlib import Path
 from statistics import fmean, pvariance
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, FiniteFloat, StringConstraints, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
-from agrotools.core.files import read_table, sync
+from agrotools.core.files import read_lines, sync
 from agrotools.report.judges import Grade
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
-CheckName = Literal["tool_order", "arguments", "executable", "plot_inputs", "open_answer"]
-CHECKS: dict[Any, tuple[str, str]] = read_table(Path(__file__).with_name("checks.toml"))
-"""Name and criterion of the five checks of the AgroTools paper (arXiv 2605.22366, section 4.1)."""
 
 LONGEST_NAME = 60
 """Maximum length of a reviewer's name, characters."""
@@ -67,7 +62,6 @@ class Decision(FrozenModel):
     reviewer: Reviewer
     verdict: Verdict
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = ""
-    checks: dict[CheckName, Literal["holds", "fails"]] = {}
     edits: Edits | None = None
     person: bool = True
     """False if a model made the decision"""
@@ -80,23 +74,10 @@ class Decision(FrozenModel):
             raise ValueError("say why: a reason is needed")
         if (self.verdict == "edit") != (self.edits is not None):
             raise ValueError("changes belong to the verdict edit, and it needs some")
-        failing = [CHECKS[name][0] for name, state in self.checks.items() if state == "fails"]
-        if self.verdict == "accept" and failing:
-            raise ValueError(f"a check fails ({', '.join(failing)}): reject or edit the sample, or clear the check")
         return self
 
 
 Entry = TypeVar("Entry", Decision, Grade)
-
-
-def checks_of(sample: Sample) -> list[CheckName]:
-    """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
-    steps = sample.reference.steps if sample.reference else ()
-    types = {slot.type for slot in sample.answer}
-    applies: dict[str, bool] = dict.fromkeys(("tool_order", "arguments"), len(steps) > 0)
-    applies |= {"executable": True, "open_answer": "open_text" in types}
-    applies["plot_inputs"] = "plot" in types or any(step.tool == "plot" for step in steps)
-    return [name for name in CHECKS if applies[name]]
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
@@ -158,11 +139,6 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
     return Sample.model_validate_json(changed.model_dump_json(by_alias=True))
 
 
-def reason_key(reason: str) -> str:
-    """Return a key that is equal for reasons that differ only in case, spaces or a final full stop."""
-    return re.sub(r"\s+", " ", reason).strip().rstrip(".").casefold()
-
-
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
 STATUSES: tuple[Status, ...] = ("undecided", "accepted", "rejected", "edited", "disputed")
 _STATUS_BY_VERDICT: dict[str, Status] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
@@ -193,8 +169,6 @@ class ReviewSummary(FrozenModel):
     """verdict counts by reviewer"""
     agreements: tuple[Agreement, ...]
     disputed: tuple[str, ...]
-    failed_checks: dict[str, int]
-    """number of samples that a reviewer marked as failing, by check"""
     outdated: int
     """number of decisions on samples that have changed since; they do not count"""
     unknown: int
@@ -248,14 +222,9 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agree
     verdicts = [{each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()]
     for first, second in combinations(sorted(set().union(*verdicts)), 2):
         both = [(of[first], of[second]) for of in verdicts if {first, second} <= of.keys()]
-        yield agreement_of((first, second), both)
-
-
-def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
-    """Return the agreement of two reviewers on what both judged."""
-    kappa, why = cohens_kappa(categories)
-    agreed = sum(a == b for a, b in categories)
-    return Agreement(reviewers=reviewers, n=len(categories), agreed=agreed, kappa=kappa, why=why)
+        kappa, why = cohens_kappa(both)
+        agreed = sum(a == b for a, b in both)
+        yield Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why)
 
 
 def summary_of(
@@ -265,13 +234,9 @@ def summary_of(
     by_sample = valid_decisions(decisions, contents)
     standings = {sample: review_status(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
-    failed: dict[str, set[str]] = {name: set() for name in CHECKS}
     for each in by_sample.values():
         for decision in each:
             reviewers[decision.reviewer][decision.verdict] += 1
-            for name, state in decision.checks.items():
-                if state == "fails":
-                    failed[name].add(decision.sample)
     known = sum(map(len, by_sample.values()))
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
@@ -280,7 +245,6 @@ def summary_of(
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
-        failed_checks={name: len(samples) for name, samples in failed.items() if samples},
         outdated=len(decisions) - known - unknown,
         unknown=unknown,
         notes=tuple(notes),
@@ -300,8 +264,6 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
     yield from ({"text": pair.described} for pair in summary.agreements)
     if not summary.agreements:
         yield {"text": "Agreement needs two reviewers who decided the same samples."}
-    if summary.failed_checks:
-        yield {"text": f"checks that fail: {', '.join(f'{name} {n}' for name, n in summary.failed_checks.items())}"}
     if summary.disputed:
         yield {"text": f"disputed: {', '.join(summary.disputed)}"}
     if summary.outdated or summary.unknown:
@@ -313,24 +275,19 @@ REVIEW_FILE = "review.jsonl"
 
 
 class ReviewJournal(Generic[Entry]):
-    """Entries of the type ``kind`` in a file, made by the first write; BenchmarkError if it cannot be read."""
+    """Entries of the type ``kind`` in a file, made by the first write; RunStoreError if it cannot be read."""
 
     def __init__(self, path: Path, kind: type[Entry]) -> None:
         self.path, self._kind = path, kind
         self._guard = threading.Lock()
-        self._version: tuple[int, ...] | None = None
-        self._decisions: list[Entry] = []
-        self.bad_lines: list[int] = []
-        """numbers of lines that do not contain such an entry"""
+        self._entries: list[Entry] = []
         self.refresh()
 
     def open_for_writing(self) -> None:
         """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
         try:
-            new = not self.path.exists()
-            os.close(self._opened())
-            if new:
-                sync(self.path.parent)
+            self.path.open("ab").close()
+            sync(self.path.parent)
         except OSError as error:
             raise BenchmarkError(
                 f"decisions cannot be written to {self.path}: {error.strerror or error}",
@@ -338,84 +295,33 @@ class ReviewJournal(Generic[Entry]):
             ) from error
 
     def refresh(self) -> None:
-        """Read the file again if this process or another has changed it; BenchmarkError if it cannot be read."""
+        """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""
         with self._guard:
-            self._refresh()
+            self._entries = read_lines(self.path, self._kind, "remove that line")
 
-    def _refresh(self) -> None:
-        try:
-            with self.path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                version = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-                if version == self._version:
-                    return
-                *lines, _incomplete = file.read().removeprefix(BOM_UTF8).split(b"\n")
-        except FileNotFoundError:
-            version, lines = None, []
-        except OSError as error:
-            raise BenchmarkError(
-                f"{self.path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
-            ) from error
-        self._version, self._decisions, self.bad_lines = version, [], []
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line.strip():
-                    self._decisions.append(self._kind.model_validate_json(line))
-            except ValidationError:
-                self.bad_lines.append(number)
-
-    def append(self, decision: Entry) -> bool:
-        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
-        with self._guard:
-            number = self._opened()
-            try:
-                with suppress(OSError):  # some network disks do not support locks; normally only one process writes
-                    fcntl.flock(number, fcntl.LOCK_EX)
-                self._complete_tail(number)
-                self._refresh()
-                if any(decision.id == stored.id for stored in self._decisions):
-                    return False
-                line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
-                if os.write(number, line) < len(line):  # the next line that is stored removes this part of one
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(number)
-                self._refresh()
-                return True
-            finally:
-                os.close(number)  # this also releases the lock
-
-    def _opened(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-
-    def _complete_tail(self, number: int) -> None:
-        """Complete a last line that lacks only its line break; remove any other incomplete line."""
-        size = os.fstat(number).st_size
-        start = max(0, size - (1 << 16))
-        tail = os.pread(number, size - start, start)
-        rest = tail[tail.rfind(b"\n") + 1 :]
-        if not rest:
-            return
-        try:
-            self._kind.model_validate_json(rest)
-        except ValidationError:
-            os.ftruncate(number, size - len(rest))
-        else:
-            os.write(number, b"\n")
+    def append(self, entry: Entry) -> bool:
+        """Store ``entry`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
+        with self._guard, self.path.open("a+b", buffering=0) as file:
+            with suppress(OSError):  # some network disks do not support locks; normally only one process writes
+                fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)  # what a write that was cut off left; the page sends it again
+            self._entries = read_lines(self.path, self._kind, "remove that line")
+            if any(entry.id == stored.id for stored in self._entries):
+                return False
+            line = entry.model_dump_json(exclude_defaults=True).encode() + b"\n"
+            if os.write(file.fileno(), line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+            self._entries.append(entry)
+            return True
 
     def decisions(self) -> list[Entry]:
         """Return the latest entry of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
             latest: dict[tuple[str, str], Entry] = {}
-            for decision in self._decisions:
+            for decision in self._entries:
                 key = decision.reviewer, decision.sample
                 latest.pop(key, None)  # so that the order is that of the latest decisions
                 latest[key] = decision
             return [decision for decision in latest.values() if decision.verdict != "withdraw"]
-
-    @property
-    def notes(self) -> list[str]:
-        if not self.bad_lines:
-            return []
-        first, count = self.bad_lines[0], len(self.bad_lines)
-        what = self._kind.__name__.lower()
-        return [f"{self.path}: {count} line{'s' * (count > 1)} without a {what} ignored (first: line {first})"]

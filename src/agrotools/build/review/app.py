@@ -4,13 +4,11 @@
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -20,10 +18,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from agrotools.build.review.agreement import (
-    CHECKS,
     Decision,
     ReviewJournal,
     SummaryPart,
@@ -34,24 +30,13 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.grading import (
-    Item,
-    Sheet,
-    all_graded,
-    grades_by,
-    grading_parts,
-    open_sheet,
-    shown_step,
-    summarise_grades,
-)
+from agrotools.build.review.grading import Sheet, all_graded, grades_by, grading_parts, shown_step, summarise_grades
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.build.review.server import Doorkeeper, Guard, RunningReview, review_server
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
-from agrotools.report.html.runs import name_of
 from agrotools.report.judges import Grade
 from agrotools.report.layout import harmless, value_text
 
@@ -122,7 +107,7 @@ _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 
 
 class Review:
-    """One review: its material, its journal, and the request handlers; all but the front page need a session."""
+    """One review: its material, its journal, and the request handlers."""
 
     page = "page.html.j2"
     """Template of the page."""
@@ -131,13 +116,11 @@ class Review:
     standing_of: Callable[[Sequence[Any]], str] = staticmethod(review_status)
     """Function that gives the standing of a sample after decisions."""
 
-    def __init__(
-        self, material: Material, journal: ReviewJournal[Any], doorkeeper: Doorkeeper, reviewer: str = ""
-    ) -> None:
-        self.material, self.journal, self.doorkeeper, self.reviewer = material, journal, doorkeeper, reviewer
+    def __init__(self, material: Material, journal: ReviewJournal[Any], reviewer: str = "") -> None:
+        self.material, self.journal, self.reviewer = material, journal, reviewer
         self.pictures = Pictures(material)
 
-    def application(self) -> ASGIApp:
+    def application(self) -> Starlette:
         routes = [
             Route("/", self.front),
             Route("/index", self.index),
@@ -152,26 +135,11 @@ class Review:
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
         handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
-        return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
+        return Starlette(routes=routes, exception_handlers=handlers)
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
-    async def front(self, request: Request) -> Response:
-        """Serve the page; with a token, exchange it for a session first (possible once)."""
-        known = self.doorkeeper.has_session(request.cookies)
-        token = request.query_params.get("token")
-        if token is not None and not known and request.method == "GET":
-            session = self.doorkeeper.exchange(token)
-            if session is None:
-                return HTMLResponse(render("door.html.j2", state="used"), status_code=403)
-            # Not a redirect: a strict cookie would not be sent if the URL was opened from another site.
-            response = HTMLResponse(render("door.html.j2", state="open"))
-            response.set_cookie(self.doorkeeper.cookie, session, path="/", httponly=True, samesite="strict")
-            return response
-        if not known:
-            return HTMLResponse(render("door.html.j2", state="closed"), status_code=401)
-        if token is not None:
-            return HTMLResponse(render("door.html.j2", state="open"))
+    def front(self, _: Request) -> Response:
         return HTMLResponse(
             render(
                 self.page,
@@ -179,17 +147,16 @@ class Review:
                 journal=str(self.journal.path),
                 reviewer=self.reviewer,
                 place=str(self.journal.path.resolve()),
-                notes=[*self.material.notes, *self.journal.notes],
+                notes=self.material.notes,
                 **self.page_values(),
             )
         )
 
     def page_values(self) -> dict[str, Any]:
-        return {"checks": CHECKS}
+        return {}
 
     async def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
-        self._check_session(request)
         return JSONResponse(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
 
     def _index(self, reviewer: str) -> dict[str, Any]:
@@ -197,11 +164,11 @@ class Review:
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": [*self._summary(decisions, reviewer)]}
+        return {"samples": rows, "summary": [*self._summary(decisions, reviewer)]}
 
     def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
         contents = self.material.contents
-        return review_parts(summary_of(list(contents), contents, decisions, self.journal.notes))
+        return review_parts(summary_of(list(contents), contents, decisions))
 
     def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
@@ -257,7 +224,6 @@ class Review:
 
     async def decide(self, request: Request) -> Response:
         """Store a decision; the response is sent after it has been written to disk."""
-        self._check_session(request)
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "send JSON")
         body = b""
@@ -332,12 +298,7 @@ class Review:
 
     # --- request parameters -----------------------------------------------------------------------------------------
 
-    def _check_session(self, request: Request) -> None:
-        if not self.doorkeeper.has_session(request.cookies):
-            raise HTTPException(401, "open the address that agrotools review printed")
-
     def _sample(self, request: Request) -> Sample:
-        self._check_session(request)
         return self._known(request.path_params["sample_id"])
 
     def _known(self, key: str) -> Sample:
@@ -361,32 +322,16 @@ _LATER = "Agreement, and the results of the runs, are shown once you have graded
 
 
 class Grading(Review):
-    """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
+    """Blind grading of the answers of ``sheet``."""
 
     page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
 
-    def __init__(
-        self,
-        sheet: Sheet,
-        journal: ReviewJournal[Grade],
-        doorkeeper: Doorkeeper,
-        reviewer: str = "",
-        reports: Mapping[Path, str] | None = None,
-        home: str = "",
-    ) -> None:
-        super().__init__(sheet.material, journal, doorkeeper, reviewer)
-        self.sheet, self.reports, self.home = sheet, reports or {}, home
-        self.start = ""
-        """Key of the answer that the page shows first."""
-
-    def show_first(self, sample: str) -> None:
-        """Let the page begin with the first answer to ``sample``, if there is one."""
-        keys = (key for key, item in self.sheet.items.items() if item.record.sample.id == sample)
-        self.start = next(keys, self.start)
+    def __init__(self, sheet: Sheet, journal: ReviewJournal[Grade], reviewer: str = "") -> None:
+        super().__init__(sheet.material, journal, reviewer)
+        self.sheet = sheet
 
     def page_values(self) -> dict[str, Any]:
-        scheme = self.sheet.scheme
-        return {"rubrics": scheme.rubric, "errors": scheme.error, "start": self.start, "home": self.home}
+        return {"rubrics": self.sheet.scheme.rubric}
 
     def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
         n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
@@ -415,14 +360,8 @@ class Grading(Review):
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
         item, is_done = self.sheet.items[sample_id], all_graded(self.sheet, self.journal.decisions())
-        sources = [self._source(item, *each) for each in item.runs] if is_done else []
+        sources = [self.sheet.names()[at] for at, _ in item.runs] if is_done else []
         return {**super()._decisions_on(sample_id, reviewer), "others": [], "hidden": 0, "sources": sources}
-
-    def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
-        run = self.sheet.runs[at]
-        place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
-        report = self.reports.get(run)
-        return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
 
     def _checked(self, decision: Any) -> Any:
         if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
@@ -431,26 +370,3 @@ class Grading(Review):
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         return self.sheet.items[key].calls
-
-
-class GradingPages:
-    """Grading pages that a server of reports opens on demand in threads, one for each set of runs."""
-
-    def __init__(self, data_root: Path | None = None) -> None:
-        self._data_root = data_root
-        self._running: dict[frozenset[Path], RunningReview] = {}
-        self._opening = threading.Lock()
-
-    def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
-        """Return a new address of the page for ``reports`` (addresses by run), with the answers to ``sample`` first."""
-        with self._opening:
-            running = self._running.get(frozenset(reports))
-            if running is None:
-                sheet = open_sheet(list(reports), data_root=self._data_root)
-                journal = ReviewJournal(sheet.material.journal, Grade)
-                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal)
-                threading.Thread(target=running.server.run, args=([running.place],), daemon=True).start()
-                self._running[frozenset(reports)] = running
-        assert isinstance(running.page, Grading)
-        running.page.show_first(sample)
-        return running.page.doorkeeper.new_address()

@@ -10,25 +10,23 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from agrotools.build.review.agreement import Agreement, SummaryPart, agreement_of, weighted_kappa
+from agrotools.build.review.agreement import SummaryPart
 from agrotools.build.review.material import Material, facts_of_sample
 from agrotools.core import FrozenModel, Mode, Observation, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
 from agrotools.report.curve import common_mode
 from agrotools.report.html.pictures import benchmark_roots
-from agrotools.report.html.runs import value_of
 from agrotools.report.judges import Grade, answer_key
 from agrotools.report.layout import shortened, value_text
 from agrotools.runner.config import read_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import record_index
-from agrotools.runner.rescore import benchmark_differences, rows_of
+from agrotools.runner.rescore import benchmark_differences
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Estimate
 from agrotools.scoring.judging.judgements import agreement
@@ -57,27 +55,15 @@ class Rubric(FrozenModel):
     """True to ask only about answers with tool calls."""
 
 
-class ErrorClass(FrozenModel):
-    """A class of errors in answers that are not of the best level in all rubrics."""
-
-    id: _Id
-    name: _Text
-    meaning: _Text
-
-
 class Scheme(FrozenModel):
-    """Rubrics and error classes, as in a TOML file with tables ``[[rubric]]`` and ``[[error]]``."""
+    """Rubrics, as in a TOML file with tables ``[[rubric]]``."""
 
-    rubric: Annotated[tuple[Rubric, ...], Field(max_length=20)] = ()
-    error: Annotated[tuple[ErrorClass, ...], Field(max_length=9)] = ()
+    rubric: Annotated[tuple[Rubric, ...], Field(min_length=1, max_length=20)]
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        for ids in ([each.id for each in self.rubric], [each.id for each in self.error]):
-            if len(set(ids)) < len(ids):
-                raise ValueError("an id is given twice")
-        if not self.rubric and not self.error:
-            raise ValueError("no rubric and no error class")
+        if len({each.id for each in self.rubric}) < len(self.rubric):
+            raise ValueError("an id is given twice")
         return self
 
     @property
@@ -97,18 +83,11 @@ class Scheme(FrozenModel):
         for name, value in grade.grades.items():
             if name not in rubrics or not (value * (len(rubrics[name].levels) - 1)).is_integer():
                 return f"{name} has no level {value:g}"
-        if self.error and self.needs_class(grade) and grade.error not in {each.id for each in self.error}:
-            return "not graded yet: class of the error"
-        if grade.error and not self.needs_class(grade):
-            return "an answer of the best level has no error"
         return ""
-
-    def needs_class(self, grade: Grade) -> bool:
-        return bool(self.error) and (not self.rubric or any(value < 1 for value in grade.grades.values()))
 
 
 def read_scheme(path: Path | None) -> Scheme:
-    """Read rubrics and error classes; None for the default ones. UsageError if the file is not valid."""
+    """Read rubrics; None for the default ones. UsageError if the file is not valid."""
     path = path or DEFAULT_SCHEME
     try:
         return Scheme.model_validate(read_toml(path, "file of rubrics", hint="check the path of --rubrics"))
@@ -171,14 +150,13 @@ def open_sheet(
     mode: str | None = None,
     seed: int = 0,
     samples: int | None = None,
-    wrong: bool = False,
     log: Path | None = None,
     data_root: Path | None = None,
 ) -> Sheet:
     """Return the answers of ``runs`` to grade, of ``samples`` samples in the order of ``seed`` (None: all).
 
-    ``mode``: default end-to-end if all runs have it. ``wrong``: only answers without the full score. ``log``: default
-    ``grades.jsonl`` in the folder that holds the runs. ``data_root``: folder of the benchmark, if it has moved.
+    ``mode``: default end-to-end if all runs have it. ``log``: default ``grades.jsonl`` in the folder that holds the
+    runs. ``data_root``: folder of the benchmark, if it has moved.
     UsageError: runs of different benchmarks, or no answers. RunStoreError: a run cannot be read.
     """
     manifests = tuple(read_manifest(run) for run in runs)
@@ -190,17 +168,17 @@ def open_sheet(
     answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
-        for record in (index := record_index(run)):
+        for record in record_index(run):
             if record.mode != scored_mode or is_invalid(record):
                 continue
             key = answer_key(record)
             if key is None:
-                unanswered[at] += [] if wrong else [(record.sample.id, record.sample.cluster or record.sample.id)]
-            elif not wrong or (value_of(record, rows_of(record, index)) or 0.0) < 1:
+                unanswered[at].append((record.sample.id, record.sample.cluster or record.sample.id))
+            else:
                 answers.setdefault(key, (record, []))[1].append((at, record.epoch))
     drawn = sorted({record.sample.id for record, _ in answers.values()}, key=lambda name: _drawn(seed, name))[:samples]
     if not drawn:
-        raise UsageError("the runs have no answer to grade", hint="without --wrong, all answers are graded")
+        raise UsageError("the runs have no answer to grade")
     items: dict[str, Item] = {}
     by_sample: dict[str, list[str]] = defaultdict(list)
     for key, (record, _) in answers.items():
@@ -265,42 +243,28 @@ def shown_step(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
-class RubricAgreement(FrozenModel):
-    """Agreement of two graders on one rubric: Cohen's kappa with quadratic weights (1968); None where undefined."""
-
-    graders: tuple[str, str]
-    rubric: str
-    n: int
-    kappa: float | None = None
-
-
 class RunGrades(FrozenModel):
-    """Grades of one run: means over samples, graders and epochs, and the number of answers of each error class."""
+    """Grades of one run: means over samples, graders and epochs. An unanswered sample counts as 0."""
 
     run: str
     mean: Estimate | None
     """mean over the rubrics"""
     by_rubric: dict[str, Estimate]
-    errors: dict[str, float]
-    """answers by error class, as means over graders"""
     answers: int
     unanswered: int
 
 
 class GradingSummary(FrozenModel):
-    """Progress, agreement and, once everybody who began has graded all or on request, the results of each run."""
+    """Progress, agreement and, once everybody who began has graded all answers, the results of each run."""
 
     answers: int
     graded: int
     """answers that at least one person graded"""
     graders: dict[str, int]
-    agreements: tuple[RubricAgreement, ...]
     alphas: dict[str, Alpha]
     """Krippendorff's ordinal alpha of all graders, by rubric"""
-    classes: tuple[Agreement, ...]
-    """Cohen's kappa of error classes, for each pair of graders"""
     runs: tuple[RunGrades, ...] = ()
-    """empty until the results are unblinded"""
+    """empty until all is graded"""
     outdated: int
     """grades by other rubrics, or of answers that are not here; they do not count"""
     notes: tuple[str, ...] = ()
@@ -322,40 +286,24 @@ def all_graded(sheet: Sheet, grades: Sequence[Grade]) -> bool:
     return bool(counts) and min(counts.values()) == len(sheet.items)
 
 
-def summarise_grades(
-    sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = (), *, unblind: bool = False
-) -> GradingSummary:
-    """Summarise ``grades`` of the answers of ``sheet``. ``unblind``: results of runs while somebody still grades."""
+def summarise_grades(sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = ()) -> GradingSummary:
+    """Summarise ``grades`` of the answers of ``sheet``."""
     valid = valid_grades(sheet, grades)
     by_item: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in valid:
         by_item[grade.sample][grade.reviewer] = grade
-    agreements: list[RubricAgreement] = []
-    classes: list[Agreement] = []
-    for pair in combinations(sorted({each.reviewer for each in valid}), 2):
-        both = [(of[pair[0]], of[pair[1]]) for of in by_item.values() if {*pair} <= of.keys()]
-        for rubric in sheet.scheme.rubric:
-            values = [(a.grades[rubric.id], b.grades[rubric.id]) for a, b in both if rubric.id in a.grades]
-            if values:
-                kappa = weighted_kappa(values)
-                agreements.append(RubricAgreement(graders=pair, rubric=rubric.name, n=len(values), kappa=kappa))
-        if sheet.scheme.error:
-            classes.append(agreement_of(pair, [(a.error, b.error) for a, b in both if a.error and b.error]))
     alphas: dict[str, Alpha] = {}
     clusters = [sheet.items[key].cluster for key in by_item]
     for rubric in sheet.scheme.rubric:
         units = [[each.grades.get(rubric.id) for each in of.values()] for of in by_item.values()]
         if alpha := agreement(units, clusters):
             alphas[rubric.name] = alpha
-    is_open = unblind or all_graded(sheet, grades)
     return GradingSummary(
         answers=len(sheet.items),
         graded=len(by_item),
         graders=grades_by(sheet, grades),
-        agreements=tuple(agreements),
         alphas=alphas,
-        classes=tuple(classes),
-        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs) if is_open else 0)),
+        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs) * all_graded(sheet, grades))),
         outdated=len(grades) - len(valid),
         notes=tuple(notes),
     )
@@ -363,7 +311,6 @@ def summarise_grades(
 
 def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: int) -> RunGrades:
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    errors: dict[str, float] = defaultdict(float)
     clusters: dict[str, str] = {}
     answers = 0
     for key, of in by_item.items():
@@ -377,11 +324,9 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
                 values[name][sample] += [value] * times
             if grade.value is not None:
                 values[""][sample] += [grade.value] * times
-            if grade.error:
-                errors[grade.error] += times / len(of)
     unanswered = sheet.unanswered.get(at, [])
     for name in ("", *(each.id for each in sheet.scheme.rubric if not each.steps)):
-        for sample, cluster in unanswered if sheet.scheme.rubric else ():
+        for sample, cluster in unanswered:
             clusters[sample] = cluster
             values[name][sample].append(0.0)
     estimates = {
@@ -392,7 +337,6 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
         run=sheet.names()[at],
         mean=estimates.pop("", None),
         by_rubric={each.id: estimates[each.id] for each in sheet.scheme.rubric if each.id in estimates},
-        errors={each.id: errors[each.id] for each in sheet.scheme.error},
         answers=answers,
         unanswered=len(unanswered),
     )
@@ -411,17 +355,9 @@ def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart
         yield {"text": f"The runs are named once everybody who began has graded all answers{progress}."}
     if len(summary.graders) < 2:
         yield {"text": "Agreement needs two graders of the same answers."}
-    if summary.agreements:
-        pairs = list(dict.fromkeys(each.graders for each in summary.agreements))
-        kappas = {(each.rubric, each.graders): _kappa(each.kappa, each.n) for each in summary.agreements}
-        alphas = {name: _kappa(alpha.alpha, alpha.n_units) for name, alpha in summary.alphas.items()}
-        rubrics = dict.fromkeys(each.rubric for each in summary.agreements)
-        yield {
-            "head": ["rubric", *(" and ".join(pair) for pair in pairs), "all"],
-            "rows": [[name, *(kappas.get((name, p), "") for p in pairs), alphas.get(name, "")] for name in rubrics],
-        }
-        yield {"text": "Pairs: Cohen's kappa with quadratic weights. All: Krippendorff's ordinal alpha."}
-    yield from ({"text": f"Error classes, {each.described}"} for each in summary.classes)
+    if summary.alphas:
+        rows = [[name, _alpha(alpha)] for name, alpha in summary.alphas.items()]
+        yield {"head": ["rubric", "Krippendorff's ordinal alpha"], "rows": rows}
     if summary.outdated:
         yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
 
@@ -432,11 +368,6 @@ def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[SummaryPart]:
         means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in runs)] for each in rubrics]
         yield {"head": ["rubric", *names], "rows": [["mean", *(_figure(run.mean) for run in runs)], *means]}
         yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
-    if sheet.scheme.error:
-        rows = [[each.name, *(f"{run.errors[each.id]:g}" for run in runs)] for each in sheet.scheme.error]
-        answers = ["answers", *(str(run.answers) for run in runs)]
-        lacking = ["without answer", *(str(run.unanswered) for run in runs)]
-        yield {"head": ["class of the error", *names], "rows": [*rows, answers, lacking]}
 
 
 def _figure(estimate: Estimate | None) -> str:
@@ -446,5 +377,6 @@ def _figure(estimate: Estimate | None) -> str:
     return f"{100 * estimate.value:.1f}" + (f" ({100 * bounds.lower:.0f}–{100 * bounds.upper:.0f})" if bounds else "")
 
 
-def _kappa(value: float | None, n: int) -> str:
-    return f"{value:.2f} (n = {n})" if value is not None else f"undefined (n = {n})"
+def _alpha(agreed: Alpha) -> str:
+    value = "undefined" if agreed.alpha is None else f"{agreed.alpha:.2f}"
+    return f"{value} (n = {agreed.n_units})"

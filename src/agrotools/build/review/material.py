@@ -1,28 +1,21 @@
 """Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import orjson
+from pydantic import ValidationError
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, Finding
-from agrotools.build.review.agreement import (
-    REVIEW_FILE,
-    Decision,
-    apply_edits,
-    reason_key,
-    review_status,
-    valid_decisions,
-)
+from agrotools.build.quality.checks import Finding
+from agrotools.build.review.agreement import REVIEW_FILE, Decision, apply_edits, review_status, valid_decisions
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.core.files import MANIFEST_FILE
@@ -107,13 +100,6 @@ def open_material(
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
-    blind = [
-        sample_id for sample_id, of_sample in flags.items() if any(flag.check == BLIND_CHECK for flag in of_sample)
-    ]
-    if blind:
-        notes.append(f"{BLIND_CHECK}, {len(blind)} of {len(benchmark.samples)} samples: {CHECKS[BLIND_CHECK]}")
-    for sample_id in blind:
-        flags[sample_id] = [flag for flag in flags[sample_id] if flag.check != BLIND_CHECK]
     title = benchmark_title(benchmark.name, benchmark.version)
     facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
     roots = [benchmark.root]
@@ -184,14 +170,11 @@ def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
     except OSError as error:
         return {}, [f"{path.name} cannot be read: {error.strerror or error}"]
     for line in lines:
-        if not line.strip():
-            continue
         try:
-            row = orjson.loads(line)
-            # Not validated: a file of somebody else may have other severities.
-            fields: dict[str, Any] = {name: harmless(str(row[name])) for name in Finding.model_fields}
-            flags.setdefault(str(row["id"]), []).append(Finding.model_construct(**fields))
-        except (ValueError, LookupError, TypeError):
+            if line.strip():
+                finding = Finding.model_validate_json(line)
+                flags.setdefault(finding.id, []).append(finding)
+        except ValidationError:
             bad += 1
     return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []
 
@@ -216,7 +199,7 @@ class Applied(FrozenModel):
     kept: int
     edited: tuple[str, ...]
     dropped: dict[str, tuple[str, ...]]
-    """ids of dropped samples by reason, the most frequent reason first"""
+    """ids of dropped samples by reason"""
     disputed: tuple[str, ...]
     """ids of disputed samples, kept unchanged or dropped as requested"""
     undecided: int
@@ -274,20 +257,13 @@ def apply_review(
 def _dropped(
     by_sample: Mapping[str, Sequence[Decision]], standings: Mapping[str, str], contested: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return dropped ids by reason, most frequent first; a sample rejected by several has the reason of the first."""
-    wording: dict[str, str] = {}
-    ids: dict[str, list[str]] = {}
+    """Return dropped ids by reason; a sample rejected by several has the reason of the first."""
+    ids: dict[str, tuple[str, ...]] = {}
     for sample_id, standing in standings.items():
-        if standing == "rejected":
-            reason = by_sample[sample_id][0].reason
-        elif sample_id in contested:
-            reason = "reviewers differ"
-        else:
-            continue
-        key = reason_key(reason)
-        ids.setdefault(wording.setdefault(key, reason), []).append(sample_id)
-    ordered = Counter({reason: len(sample_ids) for reason, sample_ids in ids.items()}).most_common()
-    return {reason: tuple(ids[reason]) for reason, _ in ordered}
+        if standing == "rejected" or sample_id in contested:
+            reason = by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
+            ids[reason] = (*ids.get(reason, ()), sample_id)
+    return ids
 
 
 def _remaining(

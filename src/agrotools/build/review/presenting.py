@@ -16,10 +16,8 @@ from typing import Any, Literal, TypeGuard
 from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
-from agrotools.build.review.agreement import checks_of
 from agrotools.build.review.material import Material, reference_flags
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.base import number_text
 from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent, Places
@@ -170,8 +168,6 @@ def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, s
 
 _SAME = 1e-4
 """Largest relative difference of equal values; tools round their results."""
-_NEAR = 0.05
-"""Largest relative difference that is shown but not marked, because tools are seldom exact."""
 _OBJECTS = 12
 """Maximum length of lists of objects that are compared field by field."""
 
@@ -180,14 +176,13 @@ _OBJECTS = 12
 class Compared:
     """Field of an observation and its true value, as text.
 
-    ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: error of a number.
+    ``state``: ``same``, ``differs``, or ``missing``.
     """
 
     name: str
     observed: str
     truth: str
     state: str
-    by: str = ""
 
 
 def compared_fields(
@@ -206,9 +201,8 @@ def compared_fields(
             for index, (one, other) in enumerate(zip(objects, others, strict=True)):
                 yield from compared_fields(one, other, f"{at}{name}[{index}].")
             continue
-        yield Compared(
-            f"{at}{name}", value_text(value), value_text(true), _state(value, true), _format_error(value, true)
-        )
+        state = "missing" if value is None else "same" if _agree(value, true) else "differs"
+        yield Compared(f"{at}{name}", value_text(value), value_text(true), state)
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
@@ -219,32 +213,18 @@ def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
     return objects if len(objects) == len(value) else []
 
 
-def _state(value: JsonValue, true: JsonValue) -> str:
-    if value is None:
-        return "missing"
-    return "same" if _agree(value, true, _SAME) else "near" if _agree(value, true, _NEAR) else "differs"
-
-
-def _agree(first: JsonValue, second: JsonValue, share: float) -> bool:
+def _agree(first: JsonValue, second: JsonValue) -> bool:
     if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(_agree(a, b, share) for a, b in zip(first, second, strict=True))
+        return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_agree(first[name], second[name], share) for name in first)
+        return first.keys() == second.keys() and all(_agree(first[name], second[name]) for name in first)
     if _is_number(first) and _is_number(second):
-        return math.isclose(first, second, rel_tol=share)
+        return math.isclose(first, second, rel_tol=_SAME)
     return same_value(first, second)
 
 
 def _is_number(value: JsonValue) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _format_error(value: JsonValue, true: JsonValue) -> str:
-    """Return the error of a number, in percent of the truth, or absolute if the truth is zero."""
-    if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
-        return ""
-    error = 100 * (value - true) / abs(true) if true else value - true
-    return f"{'+' * (error > 0)}{number_text(error, 3)}{' %' if true else ''}"
 
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
@@ -274,7 +254,6 @@ def present(
         "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
         "slots": [_slot(slot, results) for slot in sample.answer],
         "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
-        "checks": checks_of(sample),
     }
 
 

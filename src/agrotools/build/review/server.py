@@ -1,31 +1,23 @@
 """Local server of the review page: loopback only, on a free port, until it is stopped."""
 
 import hashlib
-import hmac
-import os
 import secrets
-import signal
 import socket
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agrotools.build.review.agreement import ReviewJournal
 from agrotools.core import UsageError
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from agrotools.build.review.app import Review
 
 ADDRESS = "127.0.0.1"
-CSRF_HEADER = "X-Review-Session"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -41,66 +33,16 @@ _HEADERS = {
 _READS = frozenset({"GET", "HEAD"})
 
 
-class Doorkeeper:
-    """One-time token and the single session that it opens. Both end with the process.
+class Guard:
+    """Middleware: requests name this host and begin with the secret path, writes come from the page itself.
 
-    A new token voids the one before. Its session ends the one before, so that one in the wrong hands ends.
+    Neither other machines nor other pages in the browser know the path. Every response has protective headers.
     """
 
-    def __init__(self, port: int) -> None:
-        self.hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        # Cookies are shared by all ports of a host; the port in the name keeps two reviews apart.
-        self.cookie = f"agrotools_review_{port}"
-        self._address = f"http://{ADDRESS}:{port}/?token="
-        self._token = ""
-        self._session = ""
-        self._guard = threading.Lock()
-
-    def new_address(self) -> str:
-        """Return the address of the page with a new token, which opens it once."""
-        with self._guard:
-            self._token = secrets.token_urlsafe(24)
-            return self._address + self._token
-
-    def exchange(self, token: str) -> str | None:
-        """Return a session for ``token`` on its first use; None for later uses and other tokens."""
-        with self._guard:
-            if not self._token or not hmac.compare_digest(token.encode(), self._token.encode()):
-                return None
-            self._token = ""
-            self._session = secrets.token_urlsafe(32)
-            return self._session
-
-    def has_session(self, cookies: Mapping[str, str]) -> bool:
-        token = cookies.get(self.cookie, "")
-        return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
-
-    @property
-    def csrf(self) -> str:
-        """Token that the page sends with every write. It does not reveal the cookie."""
-        return hmac.new(self._session.encode(), b"writes", "sha256").hexdigest()
-
-    def refusal(self, method: str, headers: Headers) -> str | None:
-        """Return the reason to refuse a request, whatever its path, or None if it is allowed."""
-        host = headers.get("host", "")
-        if host not in self.hosts:
-            return "wrong host: open the address that agrotools review printed"
-        site = headers.get("sec-fetch-site")
-        if method in _READS:
-            return None
-        if headers.get("origin") != f"http://{host}" or site not in (None, "same-origin"):
-            return "wrong origin: decisions are made on the page itself"
-        if not self._session or not hmac.compare_digest(headers.get(CSRF_HEADER, "").encode(), self.csrf.encode()):
-            return "the page belongs to another session"
-        return None
-
-
-class Guard:
-    """Middleware that checks every request with a doorkeeper and adds protective headers to every response."""
-
-    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, port: int, secret: str) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
+        self._root = f"/{secret}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -114,11 +56,19 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        refusal = self._doorkeeper.refusal(scope["method"], Headers(scope=scope))
-        if refusal is not None:
+        if refusal := self._refusal(scope["method"], scope["path"], Headers(scope=scope)):
             await PlainTextResponse(refusal, status_code=403)(scope, receive, protected)
             return
-        await self._app(scope, receive, protected)
+        await self._app({**scope, "path": scope["path"].removeprefix(self._root)}, receive, protected)
+
+    def _refusal(self, method: str, path: str, headers: Headers) -> str | None:
+        """Return the reason to refuse a request, or None if it is allowed."""
+        host = headers.get("host", "")
+        root = f"{self._root}/".encode()
+        if host not in self._hosts or not secrets.compare_digest(path.encode()[: len(root)], root):
+            return "open the address that agrotools printed"
+        from_page = headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site") in (None, "same-origin")
+        return None if method in _READS or from_page else "wrong origin: decisions are made on the page itself"
 
 
 _FIRST_PORT, _PORTS = 20_000, 12_000
@@ -157,26 +107,18 @@ def _bound(port: int) -> socket.socket:
     return place
 
 
-class RunningReview(NamedTuple):
-    """Server of a page, not yet started, and its listening socket."""
+def serve_review(page: "Review", port: int | None, *, started: Callable[[str], None]) -> None:
+    """Serve a page until interrupted; ``started`` gets its address.
 
-    server: "uvicorn.Server"
-    place: socket.socket
-    page: "Review"
-
-
-def review_server(
-    page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], port: int | None = None
-) -> RunningReview:
-    """Return a server of ``page`` on ``port``; UsageError if it is taken, BenchmarkError if nothing can be stored."""
+    UsageError if ``port`` is taken, BenchmarkError if nothing can be stored.
+    """
     import uvicorn
 
-    journal.open_for_writing()
-    place = bound_socket(journal.path, port)
-    doorkeeper = Doorkeeper(place.getsockname()[1])
-    review = page(doorkeeper)
+    page.journal.open_for_writing()
+    place = bound_socket(page.journal.path, port)
+    number, secret = place.getsockname()[1], secrets.token_urlsafe(18)
     config = uvicorn.Config(
-        review.application(),
+        Guard(page.application(), number, secret),
         log_level="warning",
         access_log=False,
         lifespan="off",
@@ -186,28 +128,6 @@ def review_server(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    return RunningReview(uvicorn.Server(config), place, review)
-
-
-def serve_review(
-    page: "Callable[[Doorkeeper], Review]",
-    journal: ReviewJournal[Any],
-    port: int | None,
-    *,
-    started: Callable[[str], None],
-) -> None:
-    """Serve a page until interrupted; ``started`` gets its address, and a new one whenever Enter is pressed."""
-    running = review_server(page, journal, port)
-    doorkeeper = running.page.doorkeeper
-
-    def wait_for_enter() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # else reading in the background stops the command
-        with suppress(OSError):
-            while os.read(0, 4096):  # not sys.stdin, whose lock could hold up the end of the process
-                started(doorkeeper.new_address())
-
-    started(doorkeeper.new_address())
-    if os.isatty(0):
-        threading.Thread(target=wait_for_enter, daemon=True).start()
+    started(f"http://{ADDRESS}:{number}/{secret}/")
     with suppress(KeyboardInterrupt):
-        running.server.run([running.place])
+        uvicorn.Server(config).run([place])

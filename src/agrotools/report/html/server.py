@@ -49,11 +49,6 @@ _RELOAD = """setInterval(async () => {
 """Script of the list of runs, which is loaded again when a run has changed, unless runs are marked."""
 
 
-OpensGrading = Callable[[Mapping[Path, str], str, str], str]
-"""Function that opens a page for blind grading and returns its address; for its arguments see
-:mod:`agrotools.build.review.app`."""
-
-
 class _Shell(NamedTuple):
     stamp: str
     content: bytes
@@ -122,13 +117,10 @@ class _LivePage:
 
 
 class Viewer:
-    """Pages of the runs in ``folder``. A page of a run that goes on gets the new records when it is asked for.
+    """Pages of the runs in ``folder``. A page of a run that goes on gets the new records when it is asked for."""
 
-    ``grading`` opens a page on which runs are graded; None if there is none.
-    """
-
-    def __init__(self, folder: Path, data_root: Path | None = None, grading: OpensGrading | None = None) -> None:
-        self.folder, self._data_root, self.grading = folder, data_root, grading
+    def __init__(self, folder: Path, data_root: Path | None = None) -> None:
+        self.folder, self._data_root = folder, data_root
         self._pages: dict[tuple[Path, ...], _LivePage] = {}
         self._shells: dict[tuple[Path, ...], _Shell] = {}
         self._known: dict[str, Path] = {}
@@ -140,7 +132,7 @@ class Viewer:
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
             runs = list(list_runs(self.folder))
-            fields: dict[str, Any] = {"folder": self.folder.resolve(), "runs": runs, "grading": self.grading}
+            fields: dict[str, Any] = {"folder": self.folder.resolve(), "runs": runs}
             fields |= {"table": runs_table(runs, self.folder)}
             fields |= {"script": _RELOAD, "script_hash": content_hash(_RELOAD), "stamp": stamp}
             self._list = _shell_of(stamp, _rendered("runs.html.j2", **fields), began)
@@ -168,7 +160,6 @@ class Viewer:
                     del self._pages[old], self._shells[old]
                 query = urlencode({"run": names}, doseq=True)
                 live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
-                live |= {"grade": f"grade?{query}"} if self.grading else {}
                 self._shells[paths] = _shell_of(stamp, page.shell(live), began)
             return self._shells[paths].content
 
@@ -255,18 +246,12 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
                 self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
             elif what == "part":
                 self._send(200, viewer.part(names, query.get("name", [""])[0]), "text/plain; charset=us-ascii")
-            elif what == "grade" and viewer.grading is not None:
-                home = f"http://{HOST}:{server.server_port}/{secret}/"
-                runs = zip(viewer.paths(names), names, strict=True)
-                reports = {path: f"{home}page?{urlencode({'run': name})}" for path, name in runs}
-                self._send(303, b"", "text/plain", viewer.grading(reports, home, query.get("sample", [""])[0]))
             else:
                 self._send(404, b"there is no such page", "text/plain")
 
-        def _send(self, status: int, content: bytes, media_type: str, location: str = "") -> None:
+        def _send(self, status: int, content: bytes, media_type: str) -> None:
             self.send_response(status)
             headers = {
-                **({"Location": location} if location else {}),
                 "Content-Type": media_type,
                 "Content-Length": str(len(content)),
                 "Cache-Control": "no-store",

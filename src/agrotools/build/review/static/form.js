@@ -1,12 +1,9 @@
-// Decision form of the current sample: checks, reason, edits. Input is kept until it is stored.
+// Decision form of the current sample: reason, edits. Input is kept until it is stored.
 
 import { draft, dropDraft, keepDraft } from "./store.js";
 
 const form = document.getElementById("decision");
 const reason = document.getElementById("reason");
-const buttons = [...form.querySelectorAll(".check")];
-const NEXT = { "": "holds", holds: "fails", fails: "" };
-const WORDS = { "": "", holds: "holds", fails: "fails" };
 const DONE = { accept: "accepted", reject: "rejected", edit: "proposed an edit" };
 
 let article = null;
@@ -17,7 +14,6 @@ let pending = null; // the verdict that still needs a reason or edits
 const fields = () => [...(article?.querySelectorAll("[data-edit]") ?? [])];
 export const keys = (act) => ({
   a: () => act.choose("accept"), r: () => act.choose("reject"), e: () => act.choose("edit"), x: () => stored && act.decide("withdraw"),
-  ...Object.fromEntries([1, 2, 3, 4, 5].map((number) => [number, () => turnCheck(number)])),
 });
 export const pendingVerdict = () => pending;
 export const storedDecision = () => stored;
@@ -27,12 +23,9 @@ export function open(shown, name, decision) {
   article = shown;
   reviewer = name;
   stored = decision;
-  const applies = new Set(article.querySelector("template").dataset.checks.trim().split(" "));
-  for (const button of buttons) button.hidden = !applies.has(button.dataset.check);
   const kept = draft(reviewer, article.dataset.id);
   const values = kept ?? fromDecision(decision);
   reason.value = values.reason;
-  for (const button of buttons) setCheck(button, values.checks[button.dataset.check] ?? "");
   for (const field of fields()) {
     const value = values.edits[fieldName(field)];
     if (value !== undefined) field.value = value;
@@ -57,7 +50,7 @@ function fromDecision(decision) {
   for (const [slot, changes] of Object.entries(decision?.edits?.slots ?? {})) {
     for (const [name, value] of Object.entries(changes)) if (value !== null) edits[`${slot}.${name}`] = String(value);
   }
-  return { reason: decision?.reason ?? "", checks: decision?.checks ?? {}, edits };
+  return { reason: decision?.reason ?? "", edits };
 }
 
 function fieldName(field) {
@@ -75,18 +68,6 @@ function showStored() {
 }
 
 const when = (at) => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-function setCheck(button, state) {
-  button.dataset.state = state;
-  button.querySelector(".sr").textContent = WORDS[state];
-}
-
-function turnCheck(number) {
-  const button = buttons[number - 1];
-  if (!button || button.hidden) return;
-  setCheck(button, NEXT[button.dataset.state]);
-  keep();
-}
 
 export function setPending(verdict, keepIt = true) {
   pending = verdict;
@@ -106,8 +87,6 @@ export function cancel() {
   setPending(null);
 }
 
-const checksNow = () => Object.fromEntries(buttons.filter((each) => !each.hidden && each.dataset.state).map((each) => [each.dataset.check, each.dataset.state]));
-
 function editsNow() {
   const changed = {};
   for (const field of fields()) if (field.value !== field.defaultValue) changed[fieldName(field)] = field.value;
@@ -117,9 +96,9 @@ function editsNow() {
 // Keep the input as a draft, or remove the draft if it equals the stored decision.
 export function keep() {
   if (!article) return;
-  const now = { reason: reason.value, checks: checksNow(), edits: editsNow(), pending };
+  const now = { reason: reason.value, edits: editsNow(), pending };
   const before = fromDecision(stored);
-  const same = !pending && now.reason === before.reason && equal(now.checks, before.checks) && equal(now.edits, before.edits);
+  const same = !pending && now.reason === before.reason && equal(now.edits, before.edits);
   if (same) dropDraft(reviewer, article.dataset.id);
   else keepDraft(reviewer, article.dataset.id, now);
   document.getElementById("draft").textContent = same ? "" : "not stored yet";
@@ -133,11 +112,6 @@ export function decision(verdict) {
   const made = { id: uuid(), sample: article.dataset.id, content: article.dataset.content, reviewer, verdict };
   if (verdict === "withdraw") return made;
   made.reason = reason.value.trim();
-  made.checks = checksNow();
-  const failing = buttons.filter((each) => made.checks[each.dataset.check] === "fails").map((each) => each.children[2].textContent);
-  if (verdict === "accept" && failing.length) {
-    throw new Error(`A check fails (${failing.join(", ")}): reject or edit the sample, or clear the check.`);
-  }
   if (verdict === "edit") {
     made.edits = { query: null, slots: {} };
     for (const [name, text] of Object.entries(editsNow())) {
@@ -158,7 +132,6 @@ export function settled(made) {
   stored = made.verdict === "withdraw" ? null : made;
   if (made.verdict === "withdraw") {
     reason.value = "";
-    for (const button of buttons) setCheck(button, "");
     for (const field of fields()) field.value = field.defaultValue;
   }
   setPending(null, false);
@@ -185,5 +158,4 @@ function uuid() {
 
 form.addEventListener("input", () => { form.classList.remove("wants-reason"); keep(); });
 form.addEventListener("submit", (event) => event.preventDefault());
-buttons.forEach((button, at) => button.addEventListener("click", () => turnCheck(at + 1)));
 document.getElementById("sample").addEventListener("input", keep);

@@ -1,4 +1,4 @@
-// Form of grades: one row for each rubric, and one for the class of the error. Input is kept until it is stored.
+// Form of grades: one row for each rubric. Input is kept until it is stored.
 
 import { draft, dropDraft, keepDraft } from "./store.js";
 
@@ -6,7 +6,6 @@ const byId = (id) => document.getElementById(id);
 const form = byId("decision");
 const reason = byId("reason");
 const rows = [...form.querySelectorAll(".rubric")];
-const errorRow = rows.find((row) => !row.dataset.rubric);
 
 let article = null;
 let reviewer = "";
@@ -35,24 +34,17 @@ export function open(fragment, name, grade, decisions) {
   reviewer = name;
   stored = grade;
   const unsaved = draft(reviewer, article.dataset.id);
-  const values = unsaved ?? grade ?? { grades: {}, error: "", reason: "" };
+  const values = unsaved ?? grade ?? { grades: {}, reason: "" };
   const applies = new Set(article.querySelector("template").dataset.rubrics.split(" "));
   for (const row of rows) {
-    if (row !== errorRow) row.hidden = !applies.has(row.dataset.rubric);
-    const value = row === errorRow ? values.error : values.grades[row.dataset.rubric];
-    for (const level of row.querySelectorAll(".level")) check(level, (row === errorRow ? level.dataset.value : Number(level.dataset.value)) === value);
+    row.hidden = !applies.has(row.dataset.rubric);
+    for (const level of row.querySelectorAll(".level")) check(level, Number(level.dataset.value) === values.grades[row.dataset.rubric]);
   }
   reason.value = values.reason ?? "";
-  showErrorRow();
   mark(shown().find((row) => !chosen(row)) ?? shown()[0]);
   showStored();
   byId("draft").textContent = unsaved ? "not stored yet: restored from this browser" : "";
-  byId("sources").replaceChildren(...(decisions?.sources ?? []).map(({ name: run, link }) => {
-    const part = document.createElement(link ? "a" : "b");
-    if (link) part.href = link;
-    part.textContent = link ? `${run}, in the report` : run;
-    return part;
-  }));
+  byId("sources").replaceChildren(...(decisions?.sources ?? []).map((run) => Object.assign(document.createElement("b"), { textContent: run })));
   form.hidden = false;
 }
 
@@ -64,13 +56,6 @@ export function close() {
 
 function check(level, on) {
   level.setAttribute("aria-checked", String(on));
-}
-
-// The class of an error is asked once a rubric is below its best level, or if there are no rubrics.
-function showErrorRow() {
-  if (!errorRow) return;
-  const rubricRows = rows.filter((row) => row !== errorRow && !row.hidden);
-  errorRow.hidden = rubricRows.length > 0 && !rubricRows.some((row) => chosen(row) && Number(chosen(row).dataset.value) < 1);
 }
 
 function mark(row) {
@@ -89,19 +74,17 @@ function step(by) {
 function choose(row, level) {
   if (!article || !level) return;
   for (const each of row.querySelectorAll(".level")) check(each, each === level);
-  showErrorRow();
   const list = shown();
   mark(list.slice(list.indexOf(row) + 1).find((each) => !chosen(each)) ?? list.find((each) => !chosen(each)) ?? row);
   keep();
 }
 
 const valuesNow = () => ({
-  grades: Object.fromEntries(shown().filter((row) => row !== errorRow && chosen(row)).map((row) => [row.dataset.rubric, Number(chosen(row).dataset.value)])),
-  error: errorRow && !errorRow.hidden ? chosen(errorRow)?.dataset.value ?? "" : "",
+  grades: Object.fromEntries(shown().filter(chosen).map((row) => [row.dataset.rubric, Number(chosen(row).dataset.value)])),
   reason: reason.value.trim(),
 });
 
-const text = ({ grades, error, reason: note }) => JSON.stringify([Object.entries(grades ?? {}).sort(), error ?? "", note ?? ""]);
+const text = ({ grades, reason: note }) => JSON.stringify([Object.entries(grades ?? {}).sort(), note ?? ""]);
 
 function keep() {
   if (!article) return;
@@ -137,14 +120,13 @@ export function settled(made) {
   if (!stored) {
     for (const level of form.querySelectorAll(".level")) check(level, false);
     reason.value = "";
-    showErrorRow();
     mark(shown()[0]);
   }
   showStored();
   byId("draft").textContent = "";
 }
 
-export const backToDraft = (made) => keepDraft(made.reviewer, made.sample, { grades: made.grades ?? {}, error: made.error ?? "", reason: made.reason ?? "" });
+export const backToDraft = (made) => keepDraft(made.reviewer, made.sample, { grades: made.grades ?? {}, reason: made.reason ?? "" });
 
 form.addEventListener("input", keep);
 form.addEventListener("submit", (event) => event.preventDefault());

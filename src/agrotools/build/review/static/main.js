@@ -20,8 +20,7 @@ const fragments = new Map();
 // --- fetching ------------------------------------------------------------------------------------------------------
 
 async function loadIndex() {
-  const index = await (await ask(`/index?reviewer=${encodeURIComponent(reviewer)}`)).json();
-  saving.setSession(index.csrf);
+  const index = await (await ask(`index?reviewer=${encodeURIComponent(reviewer)}`)).json();
   summary = index.summary;
   list.setRows(index.samples);
   for (const { decision } of outbox()) markQueued(decision);
@@ -29,7 +28,7 @@ async function loadIndex() {
 
 function fragment(id) {
   if (!fragments.has(id)) {
-    const loading = ask(`/sample/${id}`).then((reply) => reply.text());
+    const loading = ask(`sample/${id}`).then((reply) => reply.text());
     loading.catch(() => fragments.delete(id));
     fragments.set(id, loading);
     if (fragments.size > KEPT) fragments.delete(fragments.keys().next().value);
@@ -63,7 +62,7 @@ async function show(id) {
   let decisions;
   try {
     const row = list.rows.get(id);
-    const asks = row.mine || row.reviewers ? ask(`/decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
+    const asks = row.mine || row.reviewers ? ask(`decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
     [html, decisions] = await Promise.all([fragment(id), asks]);
   } catch (error) {
     if (current !== id) return;
@@ -99,8 +98,6 @@ function otherEntry(other) {
   const entry = document.createElement("div");
   const word = Object.assign(document.createElement("span"), { className: `verdict-word ${other.verdict}`, textContent: other.verdict });
   entry.append(`${other.reviewer}: `, word, other.reason ? ` — ${other.reason}` : "");
-  const failing = Object.keys(other.checks).filter((name) => other.checks[name] === "fails");
-  if (failing.length) entry.append(` (fails: ${failing.join(", ").replaceAll("_", " ")})`);
   if (other.edits) {
     const changes = [];
     if (other.edits.query) changes.push(`question: ${other.edits.query}`);
@@ -325,7 +322,7 @@ async function begin() {
   }
   trouble("");
   list.fillFilters();
-  const asked = decodeURIComponent(location.hash.slice(1)) || document.body.dataset.start || setting("last", "");
+  const asked = decodeURIComponent(location.hash.slice(1)) || setting("last", "");
   list.applyFilters(asked);
   const start = list.rows.has(asked) ? asked : list.shown[0] ?? [...list.rows.keys()][0];
   list.mark(start);

@@ -8,13 +8,11 @@ const PATIENCE_MS = 20000;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
 
-let session = ""; // CSRF token that is sent with decisions
 let flushing = false;
 let wait = FIRST_WAIT_MS;
 let stored = () => {};
 let refused = () => {};
 
-export const setSession = (csrf) => { session = csrf; };
 export const onStored = (act) => { stored = act; };
 export const onRefused = (act) => { refused = act; };
 
@@ -32,12 +30,12 @@ export async function ask(path, options = {}) {
   throw new Refused(reply.status, said || reply.statusText);
 }
 
-// True if a retry may help: the server is unreachable, cannot write, or has lost the session.
-export const away = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 401 || error.status === 403;
+// True if a retry may help: the server is unreachable, cannot write, or has another address.
+export const away = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 403;
 
 export function awayText(error, what = "store") {
   if (error instanceof Refused && error.status >= 500) return `the server could not ${what} it (${error.message})`;
-  if (error instanceof Refused) return "the page was opened elsewhere, or the server was started again: open the address that it printed last, or the one that Enter in its terminal prints, in this browser";
+  if (error instanceof Refused) return "the server was started again: open the address that it printed last in this browser";
   return "the server does not answer: start agrotools review again";
 }
 
@@ -71,22 +69,16 @@ export async function flush() {
   }
 }
 
-const post = (made) => ask("/decisions", {
+const post = (made) => ask("decisions", {
   method: "POST",
-  headers: { "Content-Type": "application/json", "X-Review-Session": session },
+  headers: { "Content-Type": "application/json" },
   body: JSON.stringify(made),
 });
 
 async function send(made) {
   let reply;
   try {
-    try {
-      reply = await post(made);
-    } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 403) throw error;
-      session = (await (await ask("/index?reviewer=")).json()).csrf; // the session was renewed in another tab
-      reply = await post(made);
-    }
+    reply = await post(made);
   } catch (error) {
     if (away(error)) throw error;
     unqueue(made.id);
