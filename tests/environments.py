@@ -87,9 +87,7 @@ ENVIRONMENTS = {
         ],
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
-    "ray": Environment(
-        install=[".[ray]"], pytest=[f"tests/tools/test_ray{part}.py" for part in ("", "_executor", "_gpus")]
-    ),
+    "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py", "tests/tools/test_ray_executor.py"]),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),

@@ -148,11 +148,6 @@ class ToolExecutor:
         await self._stack.aclose()
 
     @property
-    def place(self) -> str:
-        """Sentence on the machines that calls run on, for the progress of a run; empty for this machine."""
-        return ""
-
-    @property
     def calls_of_workers(self) -> int:
         """Number of calls sent to a worker so far, not counting cached results."""
         return self._pool.calls
