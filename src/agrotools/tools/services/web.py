@@ -1,23 +1,18 @@
-"""Network services: web search (Serper API or SearXNG) and image generation (OpenAI images endpoint).
+"""Network services: web search (Serper API) and image generation (OpenAI images endpoint).
 
-Results of both search services are converted to the same plain form; the pages found are not opened. Searches can be
-recorded in a file, one per line, and replayed from it. Redirects are not followed because they could leak the key.
+The pages found are not opened. Redirects are not followed because they could leak the key.
 """
 
 import asyncio
 import base64
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from pydantic import BaseModel, ValidationError
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models.base import WireSettings
@@ -25,8 +20,7 @@ from agrotools.models.endpoint import checked_url, key_from
 from agrotools.models.refusals import error_message, one_line, retry_after
 from agrotools.models.transport import backoff_s
 
-SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"
-_SERPER = "serper"
+SEARCH_URL, SEARCH_KEY = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY"
 SERPER_URL = "https://google.serper.dev/search"
 IMAGES_URL, IMAGES_KEY_NAME = "AGROTOOLS_IMAGES_URL", "AGROTOOLS_IMAGES_KEY_ENV"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -50,7 +44,6 @@ _FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_
 
 async def exchange(
     endpoint: Endpoint,
-    method: str,
     path: str = "",
     *,
     patience: WireSettings,
@@ -58,10 +51,10 @@ async def exchange(
     form: Any = None,
     **request: Any,
 ) -> Any:
-    """Send a request and return the JSON of a successful reply.
+    """Post a request and return the JSON of a successful reply.
 
     HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
-    ``form``: makes a new form for each attempt; ``request``: ``json`` or ``params`` of aiohttp. UsageError: the service
+    ``form``: makes a new form for each attempt; ``request``: ``json`` of aiohttp. UsageError: the service
     refuses the key or the address; InfrastructureError: no JSON within the limits of ``patience``; ToolError
     ``invalid_argument`` (it refuses this request), ``limit`` (its reply is too long).
     """
@@ -72,8 +65,7 @@ async def exchange(
             attempt += 1
             requested_wait_s: float | None = None
             try:
-                async with session.request(
-                    method,
+                async with session.post(
                     endpoint.url + path,
                     headers=headers,
                     timeout=timeout,
@@ -123,9 +115,7 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
     """Raise the error of a status that is not retryable; return for any other status."""
     name, variable = endpoint.name, endpoint.key_variable
     if status in (401, 403):
-        hint = "does it ask for a key? A SearXNG must allow the format json (search.formats in its settings)"
-        if variable:
-            hint = f"set the environment variable {variable} to a valid key"
+        hint = f"set the environment variable {variable} to a valid key"
         raise UsageError(f"{name} refuses the request: {fault}", hint=hint)
     if status in (404, 405) or 300 <= status < 400:
         raise UsageError(f"{name} is not at that address: {fault}", hint="check the address, redirects included")
@@ -133,36 +123,22 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
         raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording")
 
 
-def search_endpoint(backend: str) -> Endpoint:
-    """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if a needed one is not valid."""
+def search_endpoint() -> Endpoint:
+    """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
-    if backend == _SERPER:
-        key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
-        return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
-    if not url:
-        raise UsageError(
-            f"the environment variable {SEARCH_URL} is not set", hint="it must hold the address of a SearXNG"
-        )
-    url = checked_url(url, SEARCH_URL)
-    return Endpoint("the SearXNG", url if url.endswith("/search") else f"{url}/search")
+    key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
+    return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
 
 
-async def search(backend: str, query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
-    """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
-    If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it."""
-    endpoint = search_endpoint(backend)
-    if backend == _SERPER:
-        headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
-        reply = await exchange(endpoint, "POST", patience=patience, headers=headers, json=body)
-    else:
-        reply = await exchange(endpoint, "GET", patience=patience, params={"q": query, "format": "json"})
+async def search(query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
+    """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results."""
+    endpoint = search_endpoint()
+    headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
+    reply = await exchange(endpoint, patience=patience, headers=headers, json=body)
     try:
-        page = (read_serper if backend == _SERPER else read_searxng)(reply, k)
+        return read_serper(reply, k)
     except (ValueError, TypeError, AttributeError, LookupError):
         raise unknown_form(endpoint) from None
-    if folder := os.environ.get(SEARCH_RECORD, "").strip():
-        record_search(folder, backend, query, k, page)
-    return page
 
 
 def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
@@ -181,91 +157,12 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
     }
 
 
-def read_searxng(reply: dict[str, Any], k: int) -> dict[str, Any]:
-    """Convert a reply of SearXNG to the plain form."""
-    answers = [item.get("answer") if isinstance(item, dict) else item for item in reply.get("answers") or []]
-    boxes = reply.get("infoboxes") or []
-    return {
-        "answer": _text(answers[0]) if answers else None,
-        "knowledge": {"title": _text(boxes[0].get("infobox")), "text": _text(boxes[0].get("content"))}
-        if boxes
-        else None,
-        "results": [_page(item, "url", "content") for item in reply["results"][:k]],
-    }
-
-
 def _page(item: dict[str, Any], link: str, text: str) -> dict[str, str]:
     return {"title": _text(item.get("title")), "url": _text(item.get(link)), "snippet": _text(item.get(text))}
 
 
 def _text(value: object) -> str:
     return "" if value is None else " ".join(str(value)[:_LONGEST_TEXT].split())
-
-
-class SearchHit(BaseModel):
-    title: str
-    url: str
-    snippet: str
-
-
-class Knowledge(BaseModel):
-    title: str
-    text: str
-
-
-class RecordedSearch(BaseModel):
-    """Line of ``searches.jsonl``. Its fields for the time and the service are for human readers and ignored here."""
-
-    query: str
-    k: int = 0
-    answer: str | None = None
-    knowledge: Knowledge | None = None
-    results: list[SearchHit]
-
-
-def query_key(query: str) -> str:
-    """Return a key that ignores the letter case and spacing of a query."""
-    return " ".join(query.casefold().split())
-
-
-def record_search(place: str, backend: str, query: str, k: int, page: dict[str, Any]) -> None:
-    """Append a search to the file in a folder. If the disk is full or read-only, only the record is lost."""
-    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **page}
-    folder = Path(place).expanduser()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with recording_path(place).open("ab", buffering=0) as file:  # one write per line, safe with concurrent writers
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    except OSError:
-        return
-
-
-def recording_path(place: str) -> Path:
-    """Return the path of a file of recorded searches, given the file or its folder."""
-    path = Path(place).expanduser()
-    return path / "searches.jsonl" if path.is_dir() else path
-
-
-def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
-    """Return the last recorded search of a query with at least ``k`` results requested, else the last one, or None.
-    ValueError: a line is not a recorded search (an incomplete last line is ignored)."""
-    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # text may contain other line breaks
-    best: RecordedSearch | None = None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = RecordedSearch.model_validate_json(line)
-        except ValidationError as error:
-            if number == len(lines):  # incomplete: a complete file ends with an empty line
-                break
-            raise ValueError(f"line {number} is not a recorded search") from error
-        if query_key(entry.query) == query_key(query) and (entry.k >= k or best is None or best.k < k):
-            best = entry
-    if best is None:
-        return None
-    page = best.model_dump(include={"answer", "knowledge", "results"})
-    return {**page, "results": page["results"][:k]}
 
 
 def images_endpoint() -> Endpoint:
@@ -298,7 +195,6 @@ async def draw(
 
     reply = await exchange(
         endpoint,
-        "POST",
         "/images/edits" if pictures else "/images/generations",
         patience=patience,
         headers={"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {},
