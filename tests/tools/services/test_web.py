@@ -141,7 +141,7 @@ async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.Monkey
 
     patience = WireSettings(timeout_s=0.2, attempts=2, first_wait_s=0.01, retry_wall_s=1.0)
     async with _serper(answer, monkeypatch):
-        with pytest.raises(InfrastructureError, match=r"no reply within 0\.2 s"):
+        with pytest.raises(InfrastructureError, match=r"no complete reply within 0\.2 s"):
             await search("rye", 3, patience)
     with pytest.raises(InfrastructureError, match="after 2 attempts"):
         await search("rye", 3, patience)

@@ -18,13 +18,12 @@ from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models.base import WireSettings
 from agrotools.models.endpoint import checked_url, key_from
 from agrotools.models.refusals import error_message, one_line, retry_after
-from agrotools.models.transport import backoff_s
+from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 
 SEARCH_URL, SEARCH_KEY = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY"
 SERPER_URL = "https://google.serper.dev/search"
 IMAGES_URL, IMAGES_KEY_NAME = "AGROTOOLS_IMAGES_URL", "AGROTOOLS_IMAGES_KEY_ENV"
 OPENAI_URL = "https://api.openai.com/v1"
-_LARGEST_REPLY = 64 * 2**20
 _LONGEST_TEXT = 2_000
 
 
@@ -43,49 +42,31 @@ _FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_
 
 
 async def exchange(
-    endpoint: Endpoint,
-    path: str = "",
-    *,
-    patience: WireSettings,
-    headers: Mapping[str, str] | None = None,
-    form: Any = None,
-    **request: Any,
+    endpoint: Endpoint, body: bytes, headers: Mapping[str, str], patience: WireSettings, path: str = ""
 ) -> Any:
     """Post a request and return the JSON of a successful reply.
 
     HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
-    ``form``: makes a new form for each attempt; ``request``: ``json`` of aiohttp. UsageError: the service
-    refuses the key or the address; InfrastructureError: no JSON within the limits of ``patience``; ToolError
-    ``invalid_argument`` (it refuses this request), ``limit`` (its reply is too long).
+    UsageError: the service refuses the key or the address; InfrastructureError: no JSON within the limits of
+    ``patience``; ToolError ``invalid_argument``: it refuses this request.
     """
-    attempt, waited_s = 0, 0.0
-    timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=True) as session:
+    transport, attempt, waited_s = Transport(endpoint.url + path, headers, patience), 0, 0.0
+    try:
         while True:
             attempt += 1
             requested_wait_s: float | None = None
             try:
-                async with session.post(
-                    endpoint.url + path,
-                    headers=headers,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    data=form() if form else None,
-                    **request,
-                ) as response:
-                    body = await _read(response, endpoint.name)
-                    if 200 <= response.status < 300:
-                        return orjson.loads(body)
-                    message = one_line(error_message(body[:20_000].decode(errors="replace")), endpoint.key)
-                    fault = f"HTTP {response.status}" + (f": {message}" if message else "")
-                    _raise_for(response.status, fault, endpoint)
-                    requested_wait_s = retry_after(response.headers)
+                response = await transport.post(body)
+                if 200 <= response.status < 300:
+                    return orjson.loads(response.body)
+                message = one_line(error_message(response.body[:20_000].decode(errors="replace")), endpoint.key)
+                fault = f"HTTP {response.status}" + (f": {message}" if message else "")
+                _raise_for(response.status, fault, endpoint)
+                requested_wait_s = retry_after(response.headers)
             except orjson.JSONDecodeError:
                 raise unknown_form(endpoint) from None
-            except TimeoutError:
-                fault = f"no reply within {patience.timeout_s:g} s"
-            except (aiohttp.ClientError, OSError) as error:
-                fault = one_line(f"{type(error).__name__}: {error}", endpoint.key)
+            except (NoResponse, TimedOut, UntrustedServer) as error:
+                fault = one_line(str(error), endpoint.key)
             wait_s = backoff_s(patience, attempt) if requested_wait_s is None else requested_wait_s
             if attempt >= patience.attempts or waited_s + wait_s > patience.retry_wall_s:
                 waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
@@ -95,20 +76,13 @@ async def exchange(
                 )
             waited_s += wait_s
             await asyncio.sleep(wait_s)
+    finally:
+        await transport.close()
 
 
 def unknown_form(endpoint: Endpoint, hint: str = "check the address") -> InfrastructureError:
     """Return the error for a reply in an unknown form."""
     return InfrastructureError(f"{endpoint.name} sent a reply of an unknown form", hint=hint)
-
-
-async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
-    content = bytearray()
-    async for piece in response.content.iter_any():
-        content += piece
-        if len(content) > _LARGEST_REPLY:
-            raise ToolError("limit", f"the reply of {service} is longer than {_LARGEST_REPLY >> 20} MiB")
-    return bytes(content)
 
 
 def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
@@ -133,8 +107,8 @@ def search_endpoint() -> Endpoint:
 async def search(query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
     """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results."""
     endpoint = search_endpoint()
-    headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
-    reply = await exchange(endpoint, patience=patience, headers=headers, json=body)
+    headers = {"X-API-KEY": endpoint.key, "Content-Type": "application/json"}
+    reply = await exchange(endpoint, orjson.dumps({"q": query, "num": k}), headers, patience)
     try:
         return read_serper(reply, k)
     except (ValueError, TypeError, AttributeError, LookupError):
@@ -187,23 +161,19 @@ async def draw(
     if not model.startswith("gpt-image"):  # gpt-image models always send the picture itself and reject this field
         fields["response_format"] = "b64_json"
 
-    def form() -> aiohttp.FormData:
-        data = aiohttp.FormData({name: str(value) for name, value in fields.items()})
-        for picture in pictures:
-            data.add_field("image", picture, filename="image.png", content_type="image/png")
-        return data
-
-    reply = await exchange(
-        endpoint,
-        "/images/edits" if pictures else "/images/generations",
-        patience=patience,
-        headers={"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {},
-        **({"form": form} if pictures else {"json": fields}),
-    )
+    form = aiohttp.FormData({name: str(value) for name, value in fields.items()})
+    for picture in pictures:
+        form.add_field("image", picture, filename="image.png", content_type="image/png")
+    content = form()
+    kind = content.headers["Content-Type"] if pictures else "application/json"
+    body = await content.as_bytes() if pictures else orjson.dumps(fields)
+    headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {})
+    path = "/images/edits" if pictures else "/images/generations"
+    reply = await exchange(endpoint, body, headers, patience, path)
     try:
         item = reply["data"][0]
-        content, revised = item["b64_json"], item.get("revised_prompt")
-        base64.b64decode(content, validate=True)
+        picture, revised = item["b64_json"], item.get("revised_prompt")
+        base64.b64decode(picture, validate=True)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise unknown_form(endpoint, "it must send the picture itself (b64_json)") from None
-    return {"picture": content, "revised_prompt": str(revised)[:2000] if revised else None}
+    return {"picture": picture, "revised_prompt": str(revised)[:2000] if revised else None}
