@@ -45,14 +45,12 @@ _LARGE_FILES = 16 * 2**20
 _MOST_STORED = 2 * 2**30
 """Bytes of files that are kept in the object store for nodes that may still need them."""
 _QUEUE_S = 600.0
-"""Seconds that a call may wait for a node or a GPU that other users of the cluster occupy."""
-_WAIT_FOR_NODES_S = 120.0
+"""Seconds that a call may wait for a node, or for a CPU or GPU that other users of the cluster occupy."""
 _ANSWER_S = 60.0
 """Seconds within which an idle actor shows that it is still there."""
 _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
 _PAUSE_S = 0.2
-_CONNECT_S = 10.0
 _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor prints them"
 Answer = tuple[Literal["reply"], Reply] | tuple[Literal["missing"], list[str]] | tuple[Literal["different"], str]
 """Answer of a task: the reply, the hashes of files that the node does not have, or how its installation differs."""
@@ -63,10 +61,6 @@ def import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default prints a warning
     return import_of_extra("ray", "ray", "--executor ray needs Ray")
-
-
-class FileLost(Exception):
-    """Error for a file that changed or was removed while a call needed it; the call is run again."""
 
 
 @cache
@@ -98,16 +92,16 @@ def run_call(
 
     ``files``: path on the driver and SHA-256 of each file by name; ``contents``: Ray references to contents by SHA-256,
     fetched only where a file is missing; ``expected``: installation of the driver; ``limits``: seconds, megabytes and
-    threads. FileLost: a file changed or was removed meanwhile.
+    threads. RuntimeError: a file changed or was removed meanwhile; the call is run again.
     """
     if different := first_difference(expected, installation(request["target"], request["backend"])):
         return "different", different
     local = {name: _local_file(Path(path), digest, contents) for name, (path, digest) in files.items()}
     if missing := [files[name][1] for name, path in local.items() if path is None]:
         return "missing", missing
-    reply = _runner(limits).reply_to({**request, "paths": {name: str(path) for name, path in local.items()}})
+    reply = _worker(limits)({**request, "paths": {name: str(path) for name, path in local.items()}})
     if lost := next((path for path in local.values() if path and not path.exists()), None):
-        raise FileLost(f"{lost} was removed during the call")
+        raise RuntimeError(f"{lost} was removed during the call")
     return "reply", reply
 
 
@@ -149,30 +143,20 @@ def _local_file(path: Path, digest: str, contents: Mapping[str, Any]) -> Path | 
     write_whole(place, content, synced=False)  # the hash is compared before each use
     _sweeper().record_write(len(content))
     if _hashes().file_hash(place) != digest:
-        raise FileLost(f"{path} has changed since the call began")
+        raise RuntimeError(f"{path} has changed since the call began")
     return place
 
 
-class _Runner:
-    """Worker process of this Ray process, on an event loop in a thread: Ray runs tasks in the main thread.
-
-    The worker dies with the thread that started it, which lives as long as the process.
-    """
-
-    def __init__(self, timeout_s: float, memory_mb: int, threads: int) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True, name="agrotools tool worker").start()
-        self._executor = ToolExecutor(1, timeout_s, memory_mb, threads=threads)
-
-    def reply_to(self, request: dict[str, Any]) -> Reply:
-        return asyncio.run_coroutine_threadsafe(self._executor.reply_to(request), self._loop).result()
-
-
 @cache
-def _runner(limits: tuple[float, int, int]) -> _Runner:
+def _worker(limits: tuple[float, int, int]) -> Callable[[dict[str, Any]], Reply]:
+    """Start an event loop in a thread, because Ray runs tasks in the main thread, and return the function that asks a
+    worker process of this Ray process. It dies with the thread, which lives as long as the process."""
     # Ray puts the folder of its own worker script on the import path, which has modules named like others.
     sys.path[:] = [entry for entry in sys.path if Path(entry).parts[-3:] != ("ray", "_private", "workers")]
-    return _Runner(*limits)
+    loop, (timeout_s, memory_mb, threads) = asyncio.new_event_loop(), limits
+    threading.Thread(target=loop.run_forever, daemon=True, name="agrotools tool worker").start()
+    executor = ToolExecutor(1, timeout_s, memory_mb, threads=threads)
+    return lambda request: asyncio.run_coroutine_threadsafe(executor.reply_to(request), loop).result()
 
 
 class GpuActors:
@@ -213,13 +197,13 @@ class GpuActors:
                 raise InfrastructureError("no GPU of the Ray cluster is free", hint="ray status shows who uses them")
         try:
             yield actor
-        except self._ray.exceptions.RayTaskError:  # the call failed, not the actor
-            self._add_idle(actor)
+        except BaseException as error:
+            if not isinstance(error, self._ray.exceptions.RayTaskError):  # else the call failed, not the actor
+                self._drop(actor)
             raise
-        except BaseException:
-            self._drop(actor)
-            raise
-        self._add_idle(actor)
+        finally:
+            if actor in self._actors:
+                self._idle.append(actor)
 
     def close(self) -> None:
         """End all actors."""
@@ -229,25 +213,18 @@ class GpuActors:
     async def _answering(self, actor: Any, limit_s: float) -> Any:
         """Return an actor that answers within a time; else it is dropped, as it is once another one is idle."""
         until, answer = time.monotonic() + limit_s, asyncio.wrap_future(actor.answer.remote().future())
+        is_there = False
         try:
             while not (await asyncio.wait({answer}, timeout=_LOOK_S))[0]:
                 is_spare = actor not in self._actors or len(self._actors) > await self._count_gpus()
                 if is_spare or self._idle or time.monotonic() > until:
-                    self._drop(actor)
                     return None
-            answer.result()
-        except self._ray.exceptions.RayError:
-            self._drop(actor)
-            return None
-        except BaseException:
-            self._drop(actor)
-            raise
-        self._pending.discard(actor)
-        return actor
-
-    def _add_idle(self, actor: Any) -> None:
-        if actor in self._actors:
-            self._idle.append(actor)
+            is_there = answer.exception() is None
+            return actor if is_there else None
+        finally:
+            self._pending.discard(actor)
+            if not is_there:
+                self._drop(actor)
 
     def _drop(self, actor: Any) -> None:
         self._actors.discard(actor)
@@ -307,7 +284,7 @@ class RayToolExecutor(ToolExecutor):
         host, _, port = address.rpartition(":")
         try:
             if address != "auto":  # Ray itself tries for minutes, and then exits
-                socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+                socket.create_connection((host, int(port)), timeout=10).close()
             self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (RuntimeError, ValueError, OSError, OverflowError) as error:  # also other versions of Ray or Python
             why = " ".join(str(error).split())[:300]
@@ -361,7 +338,7 @@ class RayToolExecutor(ToolExecutor):
                     return
         began = time.monotonic()
         while self._in_flight >= (cpus := await self._count("CPU")):
-            if not cpus and time.monotonic() - began > _WAIT_FOR_NODES_S:
+            if not cpus and time.monotonic() - began > _QUEUE_S:
                 raise InfrastructureError("the Ray cluster has no nodes left", hint="ray status shows them")
             self._freed.clear()
             with suppress(TimeoutError):
