@@ -476,20 +476,6 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
         build_sources([f"sessions={tmp_path / 'recorded-2'}"], tmp_path / "bench2")
 
 
-def test_pictures_are_scaled_down_to_a_megabyte(workspace: Path):
-    noise = np.random.default_rng(1).integers(0, 256, (1500, 2000, 3)).astype(np.uint8)
-    Image.fromarray(noise).save(workspace / "noise.png")
-
-    async def work() -> None:
-        async with client_of(options(workspace)) as client:
-            result = await client.call_tool("describe_region", {"image": "noise.png"})
-            (picture,) = [each for each in result.content if each.type == "image"]
-            assert (workspace / "agrotools-results" / result.structured_content["overlay"]).stat().st_size > 10**6
-            assert 10_000 < len(picture.data) <= PICTURE_BYTES
-
-    run(work())
-
-
 def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     token, is_new = access_token()
     assert is_new

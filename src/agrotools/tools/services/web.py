@@ -127,12 +127,11 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
         "knowledge": {"title": _text(graph.get("title")), "text": " ".join(part for part in parts if part)}
         if graph
         else None,
-        "results": [_page(item, "link", "snippet") for item in (reply.get("organic") or [])[:k]],
+        "results": [
+            {name: _text(item.get(key)) for name, key in (("title", "title"), ("url", "link"), ("snippet", "snippet"))}
+            for item in (reply.get("organic") or [])[:k]
+        ],
     }
-
-
-def _page(item: dict[str, Any], link: str, text: str) -> dict[str, str]:
-    return {"title": _text(item.get("title")), "url": _text(item.get(link)), "snippet": _text(item.get(text))}
 
 
 def _text(value: object) -> str:
