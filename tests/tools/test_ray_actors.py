@@ -176,8 +176,9 @@ async def test_gpus_that_others_use_are_waited_for_and_given_up(monkeypatch: pyt
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert not ray.living
-    monkeypatch.setattr(ray_executor, "_QUEUE_S", 0.05)
-    given_up = await asyncio.gather(*(call(pool) for _ in range(9)), return_exceptions=True)
+    monkeypatch.setattr(ray_executor, "_QUEUE_S", 0.3)
+    calls = asyncio.gather(*(call(pool) for _ in range(9)), return_exceptions=True)
+    given_up = await asyncio.wait_for(calls, 2)  # at the same time, not one after the other
     assert [type(each) for each in given_up] == [InfrastructureError] * 9
     assert not ray.living, "none stays pending"
     ray.others = 0
