@@ -9,7 +9,7 @@ particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
 extras     the extras docs, zh, bleu, ocr and heic, and polars
-learned    torch, transformers, diffusers...: nets run, trained, exported and served (about 7 GB)
+learned    torch, transformers...: nets run, trained, exported and served (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
@@ -87,9 +87,7 @@ ENVIRONMENTS = {
         ],
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
-    "ray": Environment(
-        install=[".[ray]"], pytest=[f"tests/tools/test_ray{part}.py" for part in ("", "_executor", "_gpus")]
-    ),
+    "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py", "tests/tools/test_ray_executor.py"]),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),

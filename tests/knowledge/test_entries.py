@@ -164,14 +164,6 @@ def test_any_bytes_give_an_entry_or_faults(content):
     assert parse(content, "x.toml")
 
 
-@given(st.text(max_size=80))
-def test_any_text_in_a_claim_is_read_or_refused(text):
-    import tomli_w
-
-    data = {"id": "pest.x", "kind": "pest", "coverage": "stub", "names": {"en": text}, "claims": [{"text": text}]}
-    assert parse(tomli_w.dumps(data).encode("utf-8", "surrogatepass"), "x.toml")
-
-
 def test_broken_user_files_cost_only_themselves(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_KB", str(tmp_path))
     assert user_folders() == (tmp_path,)

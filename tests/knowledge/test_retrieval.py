@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge.entries import Entry
-from agrotools.knowledge.evidence import accepts, by_name, by_words
-from agrotools.knowledge.retrieval import KnowledgeIndex, closest_ids
+from agrotools.knowledge.retrieval import KnowledgeIndex
 
 
 def entry(key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None) -> Entry:
@@ -126,25 +125,3 @@ def test_entries_are_found_by_id_and_narrowed_by_names_and_topics():
 def test_any_question_is_answered_or_not_found(query):
     for hit in INDEX.search(query, top_k=5):
         assert 0.3 < hit.score <= 1
-
-
-def test_closest_ids():
-    ids = [one.id for one in ENTRIES]
-    assert closest_ids("disease.aple_scab", ids)[0] == "disease.apple_scab"
-    assert closest_ids("soybean_aphid", ids)[0] == "pest.soybean_aphid"
-    assert len(closest_ids("x" * 10_000, ids)) == 3
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 6))
-def test_scores_lie_between_0_and_1_and_grow_with_the_evidence(similarity, covered, words):
-    for kind in ("pest", "crop"):
-        score = by_name(similarity, covered, words, kind)
-        assert 0 <= score <= 1
-        assert by_name(similarity, min(1.0, covered + 0.1), words, kind) >= score - 1e-12
-    assert 0 <= by_words(covered, words) <= by_words(covered, words + 1) <= 1
-
-
-def test_few_words_must_fit_better_than_many():
-    assert not accepts(0.4, 3, sure=False)
-    assert accepts(0.4, 7, sure=False)
-    assert not accepts(0.4, 7, sure=True)

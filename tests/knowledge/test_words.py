@@ -2,21 +2,10 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.words import (
-    Lexicon,
-    concepts,
-    edit_distance,
-    folded,
-    ngrams,
-    section_asked,
-    stem,
-    terms,
-    tokens,
-)
+from agrotools.knowledge.words import Lexicon, concepts, edit_distance, folded, stem, terms, tokens
 
 TEXT = st.text(max_size=60)
 LETTERS = st.text("abc", max_size=8)
@@ -41,38 +30,6 @@ def test_edit_distance_is_that_of_the_table(a, b):
 @given(TEXT)
 def test_folding_is_idempotent(text):
     assert folded(folded(text)) == folded(text)
-
-
-@given(TEXT)
-def test_words_survive_anything(text):
-    list(ngrams(folded(text)))
-    assert all(isinstance(term, str) and term for term in terms(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("Épinard", "epinard"), ("Two-spotted", "two spotted"), ("ＡＰＨＩＤ", "aphid"), ("aphid’s", "aphids"),
-        ("大豆蚜。", "大豆蚜"),
-    ],
-)  # fmt: skip
-def test_folding(text, same):
-    assert folded(text) == same
-
-
-def test_chinese_runs_give_pairs():
-    assert tokens("大豆蚜 aphid") == ("大豆", "豆蚜", "aphid")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("leaves", "leaf"), ("berries", "berry"), ("spotted", "spots"), ("rotting", "rot"), ("larvae", "maggots"),
-        ("corn", "maize"),
-    ],
-)  # fmt: skip
-def test_words_of_like_meaning_are_one(one, other):
-    assert terms(one) == terms(other)
 
 
 def test_latin_names_keep_their_endings_and_words_one_concept():
@@ -103,12 +60,12 @@ def test_single_slips_are_corrected_to_near_and_known_words():
             assert lexicon.corrections(wrong) == (word,)
 
 
-@pytest.mark.parametrize(
-    ("query", "section"),
-    [
-        ("how do I manage rust", "management"), ("economic threshold of aphids", "thresholds"), ("rust", None),
-        ("蚜虫怎么防治", "management"),
-    ],
-)  # fmt: skip
-def test_the_section_that_is_asked_for(query, section):
-    assert section_asked(query) == section
+def test_words_of_like_meaning_are_one_and_chinese_runs_give_pairs():
+    for one, other in (
+        ("Épinards", "epinard"),
+        ("ＡＰＨＩＤ’s", "aphids"),
+        ("berries", "berry"),
+        ("larvae", "maggots"),
+    ):
+        assert terms(one) == terms(other)
+    assert tokens("大豆蚜。 aphid") == ("大豆", "豆蚜", "aphid")

@@ -189,13 +189,6 @@ def test_a_runner_that_does_not_start_is_our_fault(monkeypatch: pytest.MonkeyPat
     assert "/nonexistent/python" in result.message
 
 
-def test_a_worker_is_used_once(runner: str) -> None:
-    marked = run_code("import sys\nsys.marked = True\nopen('/tmp/mark', 'w')", call=None, runner=runner)
-    assert marked.termination in ("ok", "denied")
-    code = "import os, sys\ndef solution():\n    return hasattr(sys, 'marked'), os.path.exists('/tmp/mark')"
-    assert run_code(code, runner=runner).value == "(False, False)"
-
-
 @pytest.mark.parametrize("when", ["waiting", "starting"])
 def test_a_worker_that_is_lost_is_replaced(when, no_pools, runner, monkeypatch):
     monkeypatch.setenv(WORKERS_VARIABLE, "1")

@@ -9,8 +9,6 @@ from functools import partial
 
 import pytest
 from attacks import run_bare
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import UsageError
@@ -121,11 +119,6 @@ def test_values(code: str, value: str | None, best: str) -> None:
     assert (result.value, result.termination) == (value, "ok"), result.message
 
 
-def test_equal_code_throws_equal_dice(runner: str) -> None:
-    code = "import random, numpy\ndef solution():\n    return random.random(), float(numpy.random.rand()), hash('seed')"
-    assert len({run_code(code, runner=runner).value for _ in range(2)}) == 1
-
-
 @pytest.mark.parametrize(
     ("code", "termination", "words"),
     [
@@ -160,15 +153,6 @@ def test_what_goes_wrong_is_told_in_one_line(code: str, termination: str, words:
     assert words in result.message
     assert "\n" not in result.message
     assert result.value is None
-
-
-def test_the_log_holds_what_the_message_leaves_out(runner: str) -> None:
-    code = "import sys\ndef inner():\n    raise ValueError('deep')\n"
-    code += "def solution():\n    print('to err', file=sys.stderr)\n    inner()"
-    result = run_bare(code, runner)
-    assert "Traceback" in result.log
-    assert "in inner" in result.log
-    assert "to err" in result.log
 
 
 def test_more_code_than_anybody_writes_is_refused() -> None:
@@ -223,12 +207,6 @@ def test_fences(text: str, code: str) -> None:
     assert unfenced(text) == code
 
 
-@given(st.text())
-def test_fences_of_any_text(text: str) -> None:
-    assert unfenced(text) in text
-    assert unfenced(f"so:\n```python\n{text}\n```").rstrip() == text.split("\n```")[0].rstrip() or "```" in text
-
-
 @pytest.mark.parametrize(
     "text", ["`" * 200_000, "``` " * 50_000, "```\t" + "\t" * 200_000, "```a\n" + "\n\t" * 100_000]
 )
@@ -273,3 +251,17 @@ class TestCodeWithoutPackages:
     def test_a_result_is_measured_in_bytes(self, runner: str) -> None:
         result = run_code("def solution():\n    return '\U0001f34e' * 900_000", runner=runner)
         assert (result.termination, "3,600,000 bytes" in result.message) == ("output_cap", True)
+
+
+def test_equal_code_throws_equal_dice(runner: str) -> None:
+    code = "import random, numpy\ndef solution():\n    return random.random(), float(numpy.random.rand()), hash('seed')"
+    assert len({run_code(code, runner=runner).value for _ in range(2)}) == 1
+
+
+def test_the_log_holds_what_the_message_leaves_out(runner: str) -> None:
+    code = "import sys\ndef inner():\n    raise ValueError('deep')\n"
+    code += "def solution():\n    print('to err', file=sys.stderr)\n    inner()"
+    result = run_bare(code, runner)
+    assert "Traceback" in result.log
+    assert "in inner" in result.log
+    assert "to err" in result.log

@@ -145,7 +145,6 @@ def test_over_standard_input(workspace: Path, mode: str):
 
 def test_malformed_input_does_not_end_the_server(workspace: Path):
     call = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
-    half = {"name": "calculate", "arguments": {"expression": "1 + \ud800"}}
     hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     lines = [
         "{not json",
@@ -154,8 +153,6 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
         json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": 5}}),
-        '"\\ud800"',
-        json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": half}),
         json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}),
     ]
     command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", "calculate"]
@@ -163,14 +160,13 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         server.stdin.write("".join(f"{line}\n" for line in lines))
         server.stdin.flush()
-        while not {4, 5} <= replies.keys():
+        while 4 not in replies:
             reply = json.loads(server.stdout.readline())
             replies[reply.get("id")] = reply
         server.stdin.close()
         assert server.wait(30) == 0
     assert replies[1]["result"]["protocolVersion"] == "2025-03-26"
     assert replies[4]["result"]["structuredContent"]["value"] == 42
-    assert replies[5]["result"]["isError"]
     assert "error" in replies[2]
     assert "error" in replies[3]
 
@@ -480,20 +476,6 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
         build_sources([f"sessions={tmp_path / 'recorded-2'}"], tmp_path / "bench2")
 
 
-def test_pictures_are_scaled_down_to_a_megabyte(workspace: Path):
-    noise = np.random.default_rng(1).integers(0, 256, (1500, 2000, 3)).astype(np.uint8)
-    Image.fromarray(noise).save(workspace / "noise.png")
-
-    async def work() -> None:
-        async with client_of(options(workspace)) as client:
-            result = await client.call_tool("describe_region", {"image": "noise.png"})
-            (picture,) = [each for each in result.content if each.type == "image"]
-            assert (workspace / "agrotools-results" / result.structured_content["overlay"]).stat().st_size > 10**6
-            assert 10_000 < len(picture.data) <= PICTURE_BYTES
-
-    run(work())
-
-
 def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     token, is_new = access_token()
     assert is_new
@@ -510,7 +492,3 @@ def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPat
         entry = json.loads(printed.stdout)[key]["agrotools"]
         assert entry["args"][-6:] == ["--workspace", str(workspace), "--tools", "plot", "--timeout", "90.0"]
         assert printed.stderr.startswith("# ")
-    arguments = ["serve", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
-    text = CliRunner().invoke(app, arguments).stdout
-    assert json.loads(text)["mcpServers"]["agrotools"]["url"] == "http://127.0.0.1:8765/mcp"
-    assert "${env:AGROTOOLS_MCP_TOKEN}" in text

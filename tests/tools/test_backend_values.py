@@ -1,12 +1,9 @@
 """Back-ends that take a value: how they are declared, checked, and made part of a result's key."""
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from agrotools.cli.tools import app
 from agrotools.core import ToolError, UsageError
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool, ToolDeclarationError, ToolResult, tool
@@ -67,12 +64,3 @@ def test_files_of_the_value_are_in_the_key(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("22")
     assert key("pack:a") != first
     assert say.files_for(None) == say.files_for("rules") == ()
-
-
-def test_the_command_line_checks_the_back_end(tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["run", "identify_weed", "--image", "x.png", "--backend", "guess", "--json"])
-    assert run.exit_code == 2
-    assert "pack:VALUE" in json.loads(run.stdout)["error"]["hint"]
-    missing = CliRunner().invoke(app, ["run", "identify_weed", "--image", "x.png", "--backend", "pack:none"])
-    assert missing.exit_code == 2
-    assert "there is no pack none" in missing.output

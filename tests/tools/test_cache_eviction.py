@@ -83,21 +83,6 @@ def test_a_sweep_leaves_the_field_to_one_that_is_under_way(tmp_path):
     assert sweeper.sweep() == 2_000_000
 
 
-def test_an_entry_whose_artifact_was_removed_is_absent(tmp_path):
-    from hashlib import sha256
-
-    cache = ResultCache(tmp_path)
-    digest = sha256(b"picture").hexdigest()
-    artifact = {"name": "a.png", "kind": "plot", "media_type": "image/png", "sha256": digest}
-    made: Reply = ({"result": {"figure": "a.png"}, "artifacts": [artifact]}, [b"picture"])
-    cache.put(key(1), made)
-    assert cache.get(key(1)) is not None
-    (tmp_path / "artifacts" / digest[:2] / digest).unlink()
-    assert cache.get(key(1)) is None
-    cache.put(key(1), made)
-    assert cache.get(key(1)) is not None
-
-
 def test_many_processes_share_a_small_cache(tmp_path):
     """Each finds either what it wrote or nothing, and together they stay within the bounds."""
     script = textwrap.dedent("""

@@ -1,39 +1,55 @@
-"""Tool calls on a Ray cluster of two nodes on this machine. Needs Ray: ``python tests/environments.py ray``."""
+"""Tool calls on a Ray cluster of this machine that declares GPUs. Needs Ray: ``python tests/environments.py ray``.
 
+What it shares with the executor of this machine: test_ray_executor.py.
+"""
+
+import asyncio
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import hostile_tools
 import pytest
+import pytest_asyncio
 from PIL import Image
 
 from agrotools.core import InfrastructureError, ToolCall, UsageError
 from agrotools.tools import get_tool, ray_executor
-from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor
-from agrotools.tools.ray_node import installation
 from agrotools.tools.workspace import Workspace
+from support.executor_calls import call, value
 from support.picture_files import field, planted_rows
 from support.ray_cluster import KEY, started_cluster
 
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor, installation
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.asyncio(loop_scope="module")]
 
 ROOT = Path(__file__).parents[2]
+FIND = hostile_tools.BY_NAME.__getitem__
+LEARNED = {"use_gpu": "learned:net"}
 SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with started_cluster(tmp_path_factory.mktemp("cache"), num_cpus=1) as nodes:
-        nodes.add_node(num_cpus=1)
+    with started_cluster(tmp_path_factory.mktemp("cache"), num_cpus=1, num_gpus=1) as nodes:
         yield nodes
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def executor(cluster: Any) -> AsyncIterator[RayToolExecutor]:
+    async with RayToolExecutor(find_tool=FIND, backends=LEARNED) as executor:
+        yield executor
 
 
 @pytest.fixture
@@ -41,74 +57,69 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace((), tmp_path / "artifacts")
 
 
-async def test_a_call_runs_on_the_cluster(cluster: Any, workspace: Workspace):
-    async with RayToolExecutor() as executor:
-        assert executor.place == "tool calls run on a Ray cluster of 2 nodes and 2 CPUs"
-        outcome = await executor.run(SUM, workspace, ["calculate"])
-    assert outcome.observation.result["value"] == 5
-    assert not executor.worker_pids, "no worker of this machine ran it"
+async def use(executor: RayToolExecutor, workspace: Workspace, number: int = 0, **given: Any) -> dict[str, Any]:
+    outcome = await call(executor, workspace, "use_gpu", value=number, **given)
+    assert value(outcome) == number
+    return dict(outcome.observation.result or {})
 
 
-async def test_a_file_that_a_node_does_not_have_is_sent_once(cluster, tmp_path, monkeypatch):
+async def gpus(executor: RayToolExecutor, count: int) -> None:
+    """Wait until the cluster has a number of GPUs, as the executor sees it."""
+    while await executor._count("GPU") != count:  # noqa: ASYNC110 - nodes set no event
+        await asyncio.sleep(0.2)
+
+
+async def test_a_file_that_a_node_does_not_have_is_sent_once(executor, tmp_path, monkeypatch):
     """The path leads through an open folder of this process, so that it exists in no other one."""
     Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
     opened = os.dup2(os.open(tmp_path, os.O_RDONLY), 900)
     path = f"/proc/self/fd/{opened}/field.png"
     tool = get_tool("measure_crop_weed_area")
     request = {"target": tool.target, "arguments": tool.validate({"image": "field.png"}), "paths": {"field.png": path}}
-    async with RayToolExecutor() as executor:
-        import ray
-
-        stored: list[int] = []
-        put = ray.put
-        monkeypatch.setattr(ray, "put", lambda content: stored.append(len(content)) or put(content))
-        for _ in range(3):
-            message, _ = await executor.reply_to({**request, "files": {}, "backend": tool.backends[0]})
-            assert "error" not in message, message
+    stored: list[int] = []
+    put = executor._ray.put
+    monkeypatch.setattr(executor._ray, "put", lambda content: stored.append(len(content)) or put(content))
+    for _ in range(3):
+        message, _ = await executor.reply_to({**request, "files": {}, "backend": tool.backends[0]})
+        assert "error" not in message, message
     os.close(opened)
     assert stored == [(tmp_path / "field.png").stat().st_size]
+    assert not executor.worker_pids, "no worker of this machine ran it"
 
 
-async def test_neither_a_task_nor_a_tool_has_a_key(cluster: Any, workspace: Workspace):
-    import ray
-
+async def test_neither_a_task_nor_a_tool_has_a_key(executor, workspace, monkeypatch):
     sent: list[bytes] = []
-    async with RayToolExecutor(find_tool=hostile_tools.BY_NAME.__getitem__) as executor:
-        options = executor._task.options
+    options = executor._task.options
+    dumps = executor._ray.cloudpickle.dumps
 
-        def watched(**given: Any) -> Any:
-            task = options(**given)
-            assert "runtime_env" not in given
-            return SimpleNamespace(remote=lambda *call: sent.append(ray.cloudpickle.dumps(call)) or task.remote(*call))
+    def watched(**given: Any) -> Any:
+        assert given == {"num_cpus": 1, "max_retries": 0}
+        return SimpleNamespace(remote=lambda *each: sent.append(dumps(each)) or options(**given).remote(*each))
 
-        executor._task = SimpleNamespace(options=watched)
-        outcome = await executor.run(ToolCall(tool="environment", arguments={}), workspace, ["environment"])
-        assert ray.get_runtime_context().runtime_env == {}
-    assert outcome.observation.result is not None, outcome.observation.error
-    names: Any = outcome.observation.result["names"]
-    assert not {"OPENAI_API_KEY", "PATH", "HOME"} & set(names)
+    monkeypatch.setattr(executor, "_task", SimpleNamespace(options=watched))
+    outcome = await call(executor, workspace, "environment")
+    assert executor._ray.get_runtime_context().runtime_env == {}
+    assert not {"OPENAI_API_KEY", "PATH", "HOME"} & set(outcome.observation.result["names"])
     assert sent
-    assert not any(KEY.encode() in call for call in sent)
+    assert not any(KEY.encode() in each for each in sent)
 
 
-async def test_a_call_takes_one_cpu_and_a_call_on_large_files_its_memory(cluster, tmp_path, monkeypatch):
-    Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
-    files = {"field.png": tmp_path / "field.png"}
-    async with RayToolExecutor(memory_mb=64) as executor:
-        for limit, memory in ((2**40, {}), (1, {"memory": 64 * 2**20})):
-            monkeypatch.setattr(ray_executor, "_LARGE_FILES", limit)
-            async with executor._place({"backend": "offline"}, files) as options:
-                assert options == {"num_cpus": 1, **memory}
-        async with executor._place({"backend": "learned:net"}, {}) as options:
-            assert options["memory"] == 64 * 2**20
-        executor.memory_mb = 2**30
-        async with executor._place({"backend": "learned:net"}, {}) as options:
-            assert options["memory"] == max(node["Resources"]["memory"] for node in executor._nodes())
+async def test_calls_on_large_files_and_with_large_models_reserve_memory(executor, tmp_path, monkeypatch):
+    given: list[dict[str, Any]] = []
+    task = SimpleNamespace(options=lambda **options: given.append(options) or SimpleNamespace(remote=None))
+    monkeypatch.setattr(executor, "_task", task)
+    monkeypatch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
+    monkeypatch.setattr(executor, "memory_mb", 64)
+    file = tmp_path / "field.tif"
+    file.write_bytes(b"1" * 9)
+    for least, backend in ((9, "offline"), (10, "offline"), (10, "learned:net")):
+        monkeypatch.setattr(ray_executor, "_LARGE_FILES", least)
+        async with executor._remote({"backend": backend}, {"field.tif": file}):
+            pass
+    assert [options.get("memory") for options in given] == [64 * 2**20, None, 64 * 2**20]
 
 
 def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any, tmp_path: Path):
-    """Without and with a cluster: it starts one itself with as many CPUs as workers."""
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"}
     code = (
         "import asyncio, os\n"
         "from agrotools.tools.ray_executor import RayToolExecutor\n"
@@ -118,41 +129,41 @@ def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any
         "async def main():\n"
         "    async with RayToolExecutor(2) as executor:\n"
         "        call = ToolCall(tool='calculate', arguments={'expression': '2 + 3'})\n"
-        "        await executor.run(call, Workspace((), Path('artifacts')), ['calculate'])\n"
-        "        print(executor.place, os.environ['RAY_USAGE_STATS_ENABLED'])\n"
+        "        done = await executor.run(call, Workspace((), Path('artifacts')), ['calculate'])\n"
+        "        print(done.observation.result['value'], os.environ['RAY_USAGE_STATS_ENABLED'])\n"
         "asyncio.run(main())\n"
     )
-    for address, nodes in (("local", "1 node"), (cluster.address, "2 nodes")):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**environment, "RAY_ADDRESS": address},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        assert done.stderr == ""
-        assert done.stdout == f"tool calls run on a Ray cluster of {nodes} and 2 CPUs 0\n"
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, "RAY_ADDRESS": cluster.address},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert (done.stdout, done.stderr) == ("5 0\n", "")
 
 
-async def test_a_node_with_another_version_is_refused_before_the_first_call(cluster, monkeypatch):
-    monkeypatch.setattr(ray_executor, "installation", lambda: {**installation(), "agrotools": "9.9"})
-    with pytest.raises(UsageError, match=r"a Ray node, [\d.]+, has agrotools .*, and this machine 9\.9") as refused:
-        async with RayToolExecutor():
-            pass
+@pytest.mark.parametrize("part", ["agrotools", "file mine.toml"])
+async def test_a_node_with_another_version_or_data_file_stops_the_run(executor, workspace, monkeypatch, part):
+    here = {**installation("agrotools.tools.general.calculate:calculate", "offline"), part: "9.9"}
+    monkeypatch.setattr(executor, "_find_tool", get_tool)
+    monkeypatch.setattr(ray_executor, "installation", lambda *_: here)
+    with pytest.raises(UsageError, match=f"a Ray node has {part} .*, and this machine 9.9") as refused:
+        await executor.run(SUM, workspace, ["calculate"])
     assert "install the same versions on every node" in str(refused.value.hint)
 
 
-async def test_other_data_files_of_a_tool_stop_the_run(cluster, workspace, monkeypatch):
-    here = {**installation("agrotools.tools.general.calculate:calculate"), "file mine.toml": "f" * 64}
-    monkeypatch.setattr(ray_executor, "_expected", lambda *_: here)
-    async with RayToolExecutor() as executor:
-        with pytest.raises(UsageError, match=r"a Ray node has "):
-            await executor.run(SUM, workspace, ["calculate"])
+async def test_a_node_without_agrotools_stops_the_run(executor, workspace, monkeypatch):
+    monkeypatch.setattr(executor, "_find_tool", get_tool)
+    monkeypatch.setattr(executor, "_task", executor._ray.remote(lambda *_: __import__("no_such_agrotools")))
+    with pytest.raises(UsageError, match=r"a Ray node cannot run agrotools: .*no_such_agrotools"):
+        await executor.run(SUM, workspace, ["calculate"])
 
 
-async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(cluster, workspace, tmp_path):
+async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(executor, workspace, tmp_path, monkeypatch):
     tries = tmp_path / "tries"
 
     def die(*_: object) -> None:
@@ -160,29 +171,95 @@ async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(cluster, w
             file.write("x")
         os._exit(1)
 
-    async with RayToolExecutor() as executor:
-        executor._task = executor._ray.remote(die)
-        with pytest.raises(InfrastructureError, match=f"calculate was lost on the Ray cluster {MOST_TRIES} times"):
-            await executor.run(SUM, workspace, ["calculate"])
-        assert executor.calls_sent_again == MOST_TRIES - 1
+    sent = executor.calls_sent_again
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "_task", executor._ray.remote(die))
+        with pytest.raises(InfrastructureError, match=f"echo was lost on the Ray cluster {MOST_TRIES} times"):
+            await call(executor, workspace, "echo", value=1)
+    assert executor.calls_sent_again == sent + MOST_TRIES - 1
     assert tries.read_text() == "x" * MOST_TRIES
+    with pytest.raises(InfrastructureError, match=f"use_gpu was lost on the Ray cluster {MOST_TRIES} times"):
+        await call(executor, workspace, "use_gpu", value=1, kill=True)
+    await use(executor, workspace)
 
 
-@pytest.mark.parametrize(
-    ("address", "error", "message"),
-    [
-        ("ray://127.0.0.1:10001", UsageError, "Ray Client"),
-        ("127.0.0.1:1", InfrastructureError, "there is no Ray cluster at 127.0.0.1:1: .*refused"),
-        ("127.0.0.1", InfrastructureError, "there is no Ray cluster at 127.0.0.1"),
-    ],
-)
-async def test_an_address_without_a_cluster_is_refused_at_once(address, error, message, monkeypatch):
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "127.0.0.1:1", "127.0.0.1"])
+async def test_an_address_without_a_cluster_is_refused_at_once(address, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", address)
     started = time.monotonic()
-    with pytest.raises(error, match=message):
-        async with RayToolExecutor():
-            pass
+    with pytest.raises(InfrastructureError, match=f"there is no Ray cluster at {address} "):
+        RayToolExecutor()._connect()
     assert time.monotonic() - started < 30
+
+
+async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(executor, workspace, monkeypatch):
+    first, second = await use(executor, workspace), await use(executor, workspace, 1)
+    assert first["devices"] == "0"
+    assert second["pid"] == first["pid"]
+    assert value(await call(executor, workspace, "echo", value=3)) == 3, "an idle actor takes no CPU from other tools"
+    with monkeypatch.context() as patch:  # the last GPU is lost, and comes again
+        patch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
+        assert (await use(executor, workspace))["devices"] == ""
+    assert (await use(executor, workspace))["devices"] == "0"
+
+
+async def test_an_actor_that_dies_while_it_is_idle_is_replaced_unseen(executor: Any, workspace: Workspace):
+    first = await use(executor, workspace)
+    os.kill(first["caller"], signal.SIGKILL)
+    again = executor.calls_sent_again
+    assert (await use(executor, workspace))["caller"] != first["caller"]
+    assert executor.calls_sent_again <= again + 1
+
+
+async def test_gpus_that_others_use_are_given_up(executor: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
+    await use(executor, workspace)
+    async with RayToolExecutor(find_tool=FIND, backends=LEARNED) as other:
+        with monkeypatch.context() as patch:
+            patch.setattr(ray_executor, "_QUEUE_S", 2)
+            with pytest.raises(InfrastructureError, match="no GPU of the Ray cluster is free"):
+                await use(other, workspace)
+        executor._actors.close()
+        await use(other, workspace)
+
+
+async def test_kills_of_actors_and_nodes_lose_and_double_nothing(executor: Any, cluster: Any, workspace: Workspace):
+    chance = random.Random(4)
+    nodes = [cluster.add_node(num_cpus=1, num_gpus=1) for _ in range(2)]
+    await gpus(executor, 3)
+    callers, done, sent = set[int](), list[float](), executor.calls_sent_again
+
+    async def work(number: int) -> None:
+        for _ in range(20):  # each loss is counted for one call, which may have bad luck
+            with suppress(InfrastructureError):
+                result = await use(executor, workspace, number, wait_s=0.3)
+                break
+        else:
+            pytest.fail("lost")
+        callers.add(result["caller"])
+        done.append(result["value"])
+
+    calls = asyncio.gather(*(work(number) for number in range(60)))
+    kills = 0
+    while not calls.done():
+        await asyncio.sleep(chance.uniform(1, 3))
+        if kills % 4 == 1:
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=1, num_gpus=1))
+        elif callers:
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(sorted(callers)), signal.SIGKILL)
+        kills += 1
+    await calls
+    assert sorted(done) == list(range(60))
+    assert kills > 3
+    assert executor.calls_sent_again > sent
+    for node in nodes:
+        cluster.remove_node(node, allow_graceful=False)
+    await gpus(executor, 1)
+    await asyncio.wait_for(asyncio.gather(*(use(executor, workspace) for _ in range(4))), 120)
+    assert len(executor._actors._actors) == 1
+    states = [actor["State"] for actor in executor._ray._private.state.actors().values()]
+    assert not {"RESTARTING", "PENDING_CREATION"} & set(states), "a displaced actor would take the next GPU"
 
 
 def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():

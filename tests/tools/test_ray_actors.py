@@ -1,16 +1,15 @@
-"""The pool of actors with a GPU, on a stand-in for Ray whose GPUs come and go. With Ray: test_ray_gpus.py."""
+"""The pool of actors with a GPU, on a stand-in for Ray whose GPUs come and go. With Ray: test_ray.py."""
 
 import asyncio
 from concurrent.futures import Future
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agrotools.core import InfrastructureError
-from agrotools.tools import ray_actors
-from agrotools.tools.ray_actors import GpuActors
+from agrotools.tools import ray_executor
+from agrotools.tools.ray_executor import GpuActors
 
 pytestmark = pytest.mark.unit
 
@@ -26,11 +25,10 @@ class RayTaskError(RayError):
 class Actor:
     """Handle of an actor that is pending until it ``starts``, and is unavailable once it is ``lost``."""
 
-    def __init__(self, ray: "Ray") -> None:
+    def __init__(self) -> None:
         self.waiting: list[Future[None]] = []
         self.running = self.lost = self.killed = False
         self.answer = SimpleNamespace(remote=lambda: SimpleNamespace(future=self._answered))
-        self._ray = ray
 
     def _answered(self) -> "Future[None]":
         reply: Future[None] = Future()
@@ -67,7 +65,7 @@ class Ray:
         return SimpleNamespace(remote=self._create)
 
     def _create(self) -> Actor:
-        self.actors.append(Actor(self))
+        self.actors.append(Actor())
         self.schedule()
         return self.actors[-1]
 
@@ -92,18 +90,14 @@ class Ray:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_actors, "_LOOK_S", 0.001)
+    monkeypatch.setattr(ray_executor, "_LOOK_S", 0.002)
+    monkeypatch.setattr(ray_executor, "_PAUSE_S", 0.001)
 
 
 async def call(pool: GpuActors, *, until: asyncio.Event | None = None) -> Any:
     async with pool.actor() as actor:
         await (until.wait() if until else asyncio.sleep(0))
         return actor
-
-
-async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0.001)
 
 
 async def test_actors_are_as_many_as_calls_and_gpus_or_none():
@@ -120,24 +114,18 @@ async def test_actors_are_as_many_as_calls_and_gpus_or_none():
     assert not ray.actors
 
 
-@pytest.mark.parametrize("error", [RayError(), TimeoutError(), asyncio.CancelledError()])
-async def test_an_actor_is_dropped_after_the_first_call_without_an_answer(error: BaseException):
+@pytest.mark.parametrize(
+    ("error", "is_kept"),
+    [(RayTaskError(), True), (RayError(), False), (TimeoutError(), False), (asyncio.CancelledError(), False)],
+)
+async def test_an_actor_is_kept_only_if_its_call_was_answered(error: BaseException, is_kept: bool):
     ray = Ray(gpus=1)
     pool = GpuActors(ray, ray.count)
     with pytest.raises(type(error)):
         async with pool.actor():
             raise error
-    assert ray.actors[0].killed
-    assert await call(pool) is ray.actors[1]
-
-
-async def test_an_actor_whose_call_raised_an_exception_is_kept():
-    ray = Ray(gpus=1)
-    pool = GpuActors(ray, ray.count)
-    with pytest.raises(RayTaskError):
-        async with pool.actor():
-            raise RayTaskError
-    assert await call(pool) is ray.actors[0]
+    assert ray.actors[0].killed is not is_kept
+    assert (await call(pool) is ray.actors[0]) is is_kept
 
 
 async def test_an_idle_actor_that_was_lost_takes_no_call():
@@ -153,7 +141,7 @@ async def test_no_displaced_actor_stays_pending():
     ray = Ray(gpus=2)
     pool, end = GpuActors(ray, ray.count), asyncio.Event()
     busy = [asyncio.create_task(call(pool, until=end)) for _ in range(2)]
-    await settled()
+    await asyncio.sleep(0.02)
     ray.gpus, ray.actors[1].lost = 1, True
     waiting = [asyncio.create_task(call(pool)) for _ in range(3)]
     end.set()
@@ -165,42 +153,33 @@ async def test_no_displaced_actor_stays_pending():
     assert len(ray.living) == 3, "and it grows again"
 
 
-async def test_pending_actors_are_dropped_if_the_cluster_has_shrunk():
+@pytest.mark.parametrize("gpus", [2, 1])
+async def test_a_call_does_not_wait_for_a_gpu_of_others_while_an_actor_is_idle(gpus: int):
     ray = Ray(gpus=2, others=1)
     pool, end = GpuActors(ray, ray.count), asyncio.Event()
     calls = [asyncio.create_task(call(pool, until=end)) for _ in range(3)]
-    await settled()
-    assert [actor.running for actor in ray.actors] == [True, False]
-    ray.gpus, ray.others = 1, 0
-    await settled()
-    assert ray.actors[1].killed
+    await asyncio.sleep(0.02)
+    assert [actor.running for actor in ray.living] == [True, False]
+    ray.gpus = gpus
     end.set()
-    assert set(await asyncio.gather(*calls)) == {ray.actors[0]}
-    ray.gpus = 0
-    assert await call(pool) is None
-    pool.close()
-
-
-async def test_a_cancelled_call_leaves_a_working_pool():
-    ray = Ray(gpus=1, others=1)
-    pool = GpuActors(ray, ray.count)
-    waiting = asyncio.create_task(call(pool))
-    await settled()
-    waiting.cancel()
-    with suppress(asyncio.CancelledError):
-        await waiting
-    ray.others = 0
-    ray.schedule()
-    assert await call(pool) is ray.actors[0]
+    assert set(await asyncio.wait_for(asyncio.gather(*calls), 5)) == {ray.actors[0]}
+    await call(pool)
+    assert ray.living == ray.actors[:1], "none stays pending"
 
 
 async def test_gpus_that_others_use_are_waited_for_and_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ray_actors, "_START_S", 0.05)
     ray = Ray(gpus=1, others=1)
     pool = GpuActors(ray, ray.count)
-    with pytest.raises(InfrastructureError, match="no GPU of the Ray cluster is free"):
-        await call(pool)
-    pool.close()
+    waiting = asyncio.create_task(call(pool))
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not ray.living
+    monkeypatch.setattr(ray_executor, "_QUEUE_S", 0.3)
+    calls = asyncio.gather(*(call(pool) for _ in range(9)), return_exceptions=True)
+    given_up = await asyncio.wait_for(calls, 2)  # at the same time, not one after the other
+    assert [type(each) for each in given_up] == [InfrastructureError] * 9
     assert not ray.living, "none stays pending"
     ray.others = 0
     assert (await call(pool)).running

@@ -120,14 +120,6 @@ class TestList:
 
 
 class TestDescribe:
-    def test_text(self):
-        text = invoke("describe", "cli_example").stdout
-        assert text.startswith("cli_example (segmentation, version 4)")
-        for part in ("--gsd-m", "ground sampling distance, m: a number above 0 [optional]", "[default yes]"):
-            assert part in text
-        for part in ("weed_pct", "share of weeds: a number", "mask", "a file", "flags", "Nobody 1999", "nothing_found"):
-            assert part in text
-
     @pytest.mark.parametrize("name", AGROTOOLS)
     def test_every_tool_describes_itself(self, name):
         text = invoke("describe", name).stdout

@@ -207,6 +207,24 @@ def test_a_box_gets_a_mask(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_outlines_need_two_models(tmp_path: Path, field: Path) -> None:
+    from agrotools.tools.general.objects import segment_objects
+    from agrotools.tools.workspace import artifacts_in
+
+    finder, outliner = (_made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2))
+    both = f"learned:{finder}+{outliner}"
+    with artifacts_in(tmp_path / "out", backend=f"learned:{finder}"), pytest.raises(ToolError, match="two models"):
+        segment_objects(image=field, text="apple tree")
+    assert {path.parent for path in segment_objects.files_for(both)} == {finder, outliner}
+    with artifacts_in(tmp_path / "out", backend=both):
+        found = segment_objects(image=field, text="apple tree", score_min=0.0)
+        none = segment_objects(image=field, text="apple tree", score_min=1.0)
+    assert found.count == len(found.pixels) == len(found.boxes) == len(found.scores) > 0
+    assert max(found.pixels) <= found.total_px <= min(sum(found.pixels), 60 * 90)
+    assert (none.count, none.pixels, none.total_px) == (0, (), 0)
+
+
+@needs_torch
 def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
     from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 

@@ -8,7 +8,7 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.vision.formats import _lacking_decoder, clipped_region, file_format
 from agrotools.vision.reading import read_image, read_labels
-from support.picture_files import discs, field, noisy, png_header_only, vrt_as_tif, write_raster
+from support.picture_files import discs, field, png_header_only, vrt_as_tif, write_raster
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
 
@@ -204,10 +204,3 @@ def test_regions_are_clipped_or_refused() -> None:
     with pytest.raises(ToolError) as caught:
         clipped_region((60, 0, 80, 40), 60, 40, "a")
     assert caught.value.kind == "region_empty"
-
-
-def test_grey_is_told_from_colour(tmp_path: Path) -> None:
-    Image.fromarray(COLOURS[..., 0]).save(tmp_path / "grey.png")
-    assert read_image(tmp_path / "grey.png").is_grey
-    Image.fromarray(noisy((90, 90, 90), (10, 10))).save(tmp_path / "colour.png")
-    assert not read_image(tmp_path / "colour.png").is_grey

@@ -145,16 +145,14 @@ def add(
 
 @app.command("index")
 def index_corpus(
-    corpus: Annotated[
-        Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
-    ],
+    corpus: Annotated[Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl.", show_default=False)],
     out: Annotated[Path, typer.Option(help="File of the index.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Index a corpus of text for tools kb search --index. Run again, the same command reuses a finished index.
 
-    Reads a Wikipedia dump (pages-articles.xml.bz2) directly. A build that was stopped starts again from the beginning.
+    A build that was stopped starts again from the beginning.
     """
     import time
 

@@ -173,8 +173,7 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
         return
     typer.echo(f"{_pack_line(info)}\n  {info.licence_note}")
     for name, one in info.figures.by_class.items():
-        low, high = one.recall_95
-        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f}, F1 {one.f1:.2f}")
     if info.figures.accuracy_95[0] <= info.figures.majority:
         typer.echo(
             "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
@@ -183,14 +182,14 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
 
 def _pack_line(pack: "PackInfo") -> str:
     figures = pack.figures
-    (low, high), (least, most) = figures.accuracy_95, figures.macro_f1_95
+    low, high = figures.accuracy_95
     refused = (
         "" if figures.refused_of_left_out is None else f", {figures.refused_of_left_out:.2f} of unseen classes refused"
     )
     return (
         f"{pack.name}: {len(pack.classes)} classes, {figures.pictures} pictures in {figures.groups} groups; "
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
-        f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
+        f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f}{refused}"
     )
 
 

@@ -49,15 +49,15 @@ def serve(
     if port is not None and not http:
         raise UsageError("--port is for --http", hint="add --http")
     if config is not None:
-        if http and port is None:
-            raise UsageError("--config with --http needs --port", hint="add the --port of the running server")
+        if http:
+            raise UsageError("--config is for a server that the client starts", hint="omit --http")
         options = [("--workspace", folder), ("--tools", tools), ("--record", record and record.absolute())]
         options += [("--backend", each) for each in backend or []]
         options += [("--timeout", timeout)] * (timeout != ServerOptions.timeout_s)
         options += [("--tool-workers", tool_workers)] * (tool_workers != ServerOptions.workers)
         arguments = [text for name, value in options if value for text in (name, str(value))]
         arguments += ["--output-schemas"] * output_schemas
-        content, place = client_configuration(config, arguments, port)
+        content, place = client_configuration(config, arguments)
         typer.echo(f"# {place}", err=True)
         typer.echo(content)
         return

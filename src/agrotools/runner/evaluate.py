@@ -188,8 +188,6 @@ async def _execute(
             backends=settings.executed_backends,
             vision=vision,
         ) as executor:
-            if note := executor.place:
-                bar.note(note)
             if source.stats is not None and runs_tools:
                 executed = [tool for tool in benchmark.toolset if tool not in settings.recorded]
                 await executor.prepare(benchmark.header.installed(executed))

@@ -6,15 +6,13 @@ import os
 import shlex
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
-
-from agrotools.agents.mcp_server import PATH, http_server, is_token, tool_server
+from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.core import UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.interrupts import on_stop_signal
@@ -27,7 +25,6 @@ from agrotools.serve.folder_tools import (
     open_workspace,
 )
 from agrotools.serve.recording import SessionRecorder
-from agrotools.text.loose_json import loads_strictly
 from agrotools.tools import AGROTOOLS
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -85,44 +82,7 @@ async def _run_stdio(server: "Server[Any]") -> None:
     from mcp.server.stdio import stdio_server
 
     async with stdio_server() as (incoming, outgoing):
-        await server.run(cast("Any", _Readable(incoming)), outgoing, server.create_initialization_options())
-
-
-class _Readable:
-    """Stream of messages without lone surrogates (half an emoji): the SDK does not answer messages that have them."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    async def __aenter__(self) -> "_Readable":
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._stream.__aexit__(*error)
-
-    def __aiter__(self) -> "_Readable":
-        return self
-
-    async def __anext__(self) -> Any:
-        return _repaired(await self._stream.__anext__())
-
-
-def _repaired(message: Any) -> Any:
-    """Return a message that could not be read with its lone surrogates replaced, or as it is."""
-    if not isinstance(message, ValidationError):
-        return message
-    import mcp_types
-    from mcp.shared.message import SessionMessage
-
-    with suppress(ValueError):
-        line = message.errors()[0]["input"]
-        content = loads_strictly(line if isinstance(line, str) else "")
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(content, by_name=False))
-    return message
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:
@@ -163,36 +123,20 @@ async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
                 recorder.close()
 
 
-def client_configuration(client: Client, arguments: Sequence[str], port: int | None) -> tuple[str, str]:
-    """Return the configuration of a client as JSON, and the place where it belongs, in words.
-
-    Args:
-        arguments: arguments of ``agrotools serve``.
-        port: port of a running HTTP server; None if the client starts the server itself.
-
-    Raises:
-        UsageError: the client does not connect to HTTP servers by its configuration file.
-    """
+def client_configuration(client: Client, arguments: Sequence[str]) -> tuple[str, str]:
+    """Return the configuration of a client as JSON, and the place where it belongs, in words; ``arguments``: those of
+    ``agrotools serve``, which the client starts."""
     # -P: clients start the server in the folder of the project, whose Python files must not be imported.
     command = {"command": sys.executable, "args": ["-P", "-m", "agrotools", "serve", *arguments]}
-    if port is not None and client == "claude-desktop":
-        raise UsageError("the configuration of Claude Desktop has no HTTP servers", hint="omit --http")
-    variable = {"claude-code": f"${{{TOKEN_VARIABLE}}}", "cursor": f"${{env:{TOKEN_VARIABLE}}}", "vscode": "${input:t}"}
-    http = {"url": f"http://127.0.0.1:{port}{PATH}", "headers": {"Authorization": f"Bearer {variable.get(client)}"}}
-    entry: dict[str, Any] = command if port is None else http
-    if client in ("claude-code", "vscode") or (client == "cursor" and port is None):
-        entry = {"type": "stdio" if port is None else "http", **entry}
-    key = "servers" if client == "vscode" else "mcpServers"
-    content: dict[str, Any] = {key: {"agrotools": entry}}
-    if client == "vscode" and port is not None:
-        content["inputs"] = [{"type": "promptString", "id": "t", "description": "token of agrotools", "password": True}]
+    entry = command if client == "claude-desktop" else {"type": "stdio", **command}
+    content = {"servers" if client == "vscode" else "mcpServers": {"agrotools": entry}}
     place = {
         "claude-desktop": "claude_desktop_config.json (Settings, Developer, Edit Config), then restart Claude Desktop",
         "claude-code": ".mcp.json in your project; claude asks for approval when it starts there",
         "cursor": ".cursor/mcp.json in your project, or ~/.cursor/mcp.json",
         "vscode": ".vscode/mcp.json in your project",
     }[client]
-    if client == "claude-code" and port is None:
+    if client == "claude-code":
         place += (
             f". Instead of the file: claude mcp add agrotools -- {shlex.join([command['command'], *command['args']])}"
         )

@@ -34,7 +34,6 @@ from agrotools.tools.services import (
     MOST_QUESTIONS,
     NAME_A_MODEL,
     SANDBOX,
-    SEARXNG,
     SERPER,
     VLM,
     Question,
@@ -91,7 +90,7 @@ def _with_whole_path(backend: str) -> str:
     if backend.startswith((LEARNED, IMAGES)):
         return backend  # model names contain slashes too; a folder of weights is given as an absolute path
     kind, colon, value = backend.partition(":")
-    is_path = colon and (os.sep in value or kind == "recorded")
+    is_path = colon and os.sep in value
     return f"{kind}:{Path(value).expanduser().absolute()}" if is_path else backend
 
 
@@ -146,11 +145,6 @@ class ToolExecutor:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
-
-    @property
-    def place(self) -> str:
-        """Sentence on the machines that calls run on, for the progress of a run; empty for this machine."""
-        return ""
 
     @property
     def calls_of_workers(self) -> int:
@@ -344,7 +338,7 @@ class ToolExecutor:
 
 def _is_service(backend: str) -> bool:
     """True if the back-end is a service called by the parent process."""
-    return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)
+    return backend in (SERPER, SANDBOX) or backend.startswith(IMAGES)
 
 
 def needs_answers(backend: str) -> bool:

@@ -1,9 +1,10 @@
 """Tool calls on a Ray cluster (``agrotools eval --executor ray``, extra ``ray``).
 
 Only tool calls leave the process of the run, each as one Ray task; on a cluster with GPUs, a call with a ``learned``
-back-end goes to an actor (:mod:`agrotools.tools.ray_actors`). Requests to models, cost, pace, budget, records and the
-cache of results stay where they are without Ray. A task carries no environment variables and no keys, and the tool runs
-in a worker process that has none.
+back-end goes to an actor that holds a GPU and keeps the model of its last call. Requests to models, cost, pace, budget,
+records and the cache of results stay where they are without Ray. On its node, a call runs in a worker process of its
+own (:mod:`agrotools.tools.worker_process`), as without Ray: the same limits of time and memory, no keys, and the same
+errors if the tool crashes.
 
 A task may be lost with its worker or its node. Ray does not repeat it (``max_retries=0``); the executor does, a limited
 number of times, and then raises an InfrastructureError, which makes the sample invalid, never incorrect.
@@ -16,20 +17,22 @@ import asyncio
 import logging
 import os
 import socket
+import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.core.base import count_text, import_of_extra
-from agrotools.tools.cache import ResultCache
+from agrotools.core.base import import_of_extra
+from agrotools.core.files import cache_dir, write_whole
+from agrotools.tools.cache import ResultCache, Sweeper, code_hash, library_versions, limit_from_environment
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.ray_actors import GpuActors
-from agrotools.tools.ray_node import Answer, check_installation, installation, run_call
 from agrotools.tools.result import Reply
 from agrotools.tools.worker import load
 from agrotools.tools.worker_process import START_TIMEOUT_S
@@ -42,15 +45,15 @@ _LARGE_FILES = 16 * 2**20
 _MOST_STORED = 2 * 2**30
 """Bytes of files that are kept in the object store for nodes that may still need them."""
 _QUEUE_S = 600.0
-"""Seconds that a task may wait for a node that other users of the cluster occupy."""
-_WAIT_FOR_NODES_S = 120.0
-_PAUSE_S = 0.2
-_CONNECT_S = 10.0
+"""Seconds that a call may wait for a node, or for a CPU or GPU that other users of the cluster occupy."""
+_ANSWER_S = 60.0
+"""Seconds within which an idle actor shows that it is still there."""
 _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
-_NEW = "local"
-"""Address at which Ray starts a cluster on this machine."""
+_PAUSE_S = 0.2
 _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor prints them"
+Answer = tuple[Literal["reply"], Reply] | tuple[Literal["missing"], list[str]] | tuple[Literal["different"], str]
+"""Answer of a task: the reply, the hashes of files that the node does not have, or how its installation differs."""
 
 
 def import_ray() -> Any:
@@ -60,115 +63,235 @@ def import_ray() -> Any:
     return import_of_extra("ray", "ray", "--executor ray needs Ray")
 
 
+@cache
+def installation(target: str, backend: str) -> dict[str, str]:
+    """Return what results of a tool depend on here: versions, code, and the data files of a back-end."""
+    parts = {"agrotools": version("agrotools"), **library_versions()}
+    parts["code"] = code_hash(target.partition(":")[0])[:12]
+    with suppress(ToolError):  # the call says so
+        paths = [path for path in load(target).files_for(backend) if path.is_file()]
+        parts |= {f"file {path.name}": _hashes().file_hash(path) for path in paths}
+    return parts
+
+
+def first_difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
+    """Return the first difference of an installation from the expected one; empty if there is none."""
+    names = [name for name in {**expected, **found} if expected.get(name) != found.get(name)]
+    there, here = ((each.get(names[0], "none")[:20] if names else "") for each in (found, expected))
+    return f"{names[0]} {there}, and this machine {here}" if names else ""
+
+
+def run_call(
+    request: dict[str, Any],
+    files: Mapping[str, tuple[str, str]],
+    contents: Mapping[str, Any],
+    expected: Mapping[str, str],
+    limits: tuple[float, int, int],
+) -> Answer:
+    """Task that runs one tool call on this node.
+
+    ``files``: path on the driver and SHA-256 of each file by name; ``contents``: Ray references to contents by SHA-256,
+    fetched only where a file is missing; ``expected``: installation of the driver; ``limits``: seconds, megabytes and
+    threads. RuntimeError: a file changed or was removed meanwhile; the call is run again.
+    """
+    if different := first_difference(expected, installation(request["target"], request["backend"])):
+        return "different", different
+    local = {name: _local_file(Path(path), digest, contents) for name, (path, digest) in files.items()}
+    if missing := [files[name][1] for name, path in local.items() if path is None]:
+        return "missing", missing
+    reply = _worker(limits)({**request, "paths": {name: str(path) for name, path in local.items()}})
+    if lost := next((path for path in local.values() if path and not path.exists()), None):
+        raise RuntimeError(f"{lost} was removed during the call")
+    return "reply", reply
+
+
+class CallRunner:
+    """Actor that runs one call at a time with a GPU, which its worker process keeps with the model of the last call.
+
+    Its constructor takes no arguments: those in the object store may be gone when Ray starts it again (ray#53727).
+    """
+
+    def answer(self) -> None:
+        """Do nothing: the answer shows that the actor has a GPU and can take a call."""
+
+    def run_call(self, *call: Any) -> Answer:
+        """Run a call as :func:`run_call` does."""
+        return run_call(*call)
+
+
+@cache
+def _hashes() -> ResultCache:
+    return ResultCache()
+
+
+@cache
+def _sweeper() -> Sweeper:
+    return Sweeper(cache_dir("ray-files"), limit_from_environment())
+
+
+def _local_file(path: Path, digest: str, contents: Mapping[str, Any]) -> Path | None:
+    """Return a file with this content on this node: at the same path, else one fetched earlier or now; else None."""
+    place = cache_dir("ray-files", digest[:2], digest, path.name)
+    for candidate in (path, place):
+        with suppress(OSError):
+            if candidate.is_file() and _hashes().file_hash(candidate) == digest:
+                return candidate
+    if digest not in contents:
+        return None
+    content: bytes = import_module("ray").get(contents[digest])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(place, content, synced=False)  # the hash is compared before each use
+    _sweeper().record_write(len(content))
+    if _hashes().file_hash(place) != digest:
+        raise RuntimeError(f"{path} has changed since the call began")
+    return place
+
+
+@cache
+def _worker(limits: tuple[float, int, int]) -> Callable[[dict[str, Any]], Reply]:
+    """Start an event loop in a thread, because Ray runs tasks in the main thread, and return the function that asks a
+    worker process of this Ray process. It dies with the thread, which lives as long as the process."""
+    # Ray puts the folder of its own worker script on the import path, which has modules named like others.
+    sys.path[:] = [entry for entry in sys.path if Path(entry).parts[-3:] != ("ray", "_private", "workers")]
+    loop, (timeout_s, memory_mb, threads) = asyncio.new_event_loop(), limits
+    threading.Thread(target=loop.run_forever, daemon=True, name="agrotools tool worker").start()
+    executor = ToolExecutor(1, timeout_s, memory_mb, threads=threads)
+    return lambda request: asyncio.run_coroutine_threadsafe(executor.reply_to(request), loop).result()
+
+
+class GpuActors:
+    """Pool of actors, at most one for each GPU that the cluster has at the time (``count_gpus``).
+
+    An actor is dropped, and another one started, after the first call that it does not answer.
+    """
+
+    def __init__(self, ray: Any, count_gpus: Callable[[], Awaitable[int]]) -> None:
+        self._ray, self._count_gpus = ray, count_gpus
+        # It takes no CPU while it is idle, because calls of other tools wait for those.
+        self._class = ray.remote(CallRunner).options(num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=0)
+        self._actors: set[Any] = set()
+        """All actors: idle, busy, and those that have not answered yet."""
+        self._pending: set[Any] = set()
+        self._idle: list[Any] = []
+
+    @asynccontextmanager
+    async def actor(self) -> AsyncIterator[Any]:
+        """Provide an idle actor, or None if the cluster has no GPU. If the block fails, the actor is dropped.
+        InfrastructureError: others have held all GPUs for :data:`_QUEUE_S`."""
+        actor, began = None, time.monotonic()
+        while actor is None and (gpus := await self._count_gpus()):
+            for spare in [*self._pending, *self._idle][: max(0, len(self._actors) - gpus)]:
+                self._drop(spare)  # GPUs were lost: a displaced actor would stay pending and take the next one
+            if self._idle:
+                actor = await self._answering(self._idle.pop(), _ANSWER_S)
+            elif len(self._actors) < gpus:
+                new = self._class.remote()
+                self._actors.add(new)
+                self._pending.add(new)
+                actor = await self._answering(new, began + _QUEUE_S - time.monotonic())
+            else:
+                if len(self._actors) > len(self._pending):
+                    began = time.monotonic()  # one of ours is busy, and will be idle
+                await asyncio.sleep(_PAUSE_S)
+            if actor is None and time.monotonic() - began >= _QUEUE_S:
+                raise InfrastructureError("no GPU of the Ray cluster is free", hint="ray status shows who uses them")
+        try:
+            yield actor
+        except BaseException as error:
+            if not isinstance(error, self._ray.exceptions.RayTaskError):  # else the call failed, not the actor
+                self._drop(actor)
+            raise
+        finally:
+            if actor in self._actors:
+                self._idle.append(actor)
+
+    def close(self) -> None:
+        """End all actors."""
+        for actor in [*self._actors]:
+            self._drop(actor)
+
+    async def _answering(self, actor: Any, limit_s: float) -> Any:
+        """Return an actor that answers within a time; else it is dropped, as it is once another one is idle."""
+        until, answer = time.monotonic() + limit_s, asyncio.wrap_future(actor.answer.remote().future())
+        is_there = False
+        try:
+            while not (await asyncio.wait({answer}, timeout=_LOOK_S))[0]:
+                is_spare = actor not in self._actors or len(self._actors) > await self._count_gpus()
+                if is_spare or self._idle or time.monotonic() > until:
+                    return None
+            is_there = answer.exception() is None
+            return actor if is_there else None
+        finally:
+            self._pending.discard(actor)
+            if not is_there:
+                self._drop(actor)
+
+    def _drop(self, actor: Any) -> None:
+        self._actors.discard(actor)
+        self._pending.discard(actor)
+        if actor in self._idle:
+            self._idle.remove(actor)
+        if actor is not None:
+            with suppress(Exception):  # Ray may be gone
+                self._ray.kill(actor, no_restart=True)
+
+
 class RayToolExecutor(ToolExecutor):
     """Runs tool calls as tasks of a Ray cluster; otherwise like :class:`ToolExecutor`, with the same arguments.
 
-    It connects to the cluster of ``RAY_ADDRESS``, else to the one that this machine belongs to, else it starts one on
-    this machine with ``workers`` CPUs. A call occupies one CPU.
+    It connects to the cluster of ``RAY_ADDRESS``, else to the one that this machine belongs to. A call occupies one
+    CPU.
 
     Raises:
-        UsageError: Ray is not installed. On entering: a node has other versions than this machine.
-        InfrastructureError: on entering: the cluster cannot be reached. At a call: see :meth:`reply_to`.
+        UsageError: Ray is not installed. At a call: see :meth:`reply_to`.
+        InfrastructureError: on entering: the cluster cannot be reached.
     """
 
     def __init__(self, workers: int = 2, **options: Any) -> None:
         super().__init__(workers, **options)
         self._ray: Any = import_ray()
         self._task = self._ray.remote(run_call)
-        self._workers = workers
         self._connected = False
         self._in_flight = 0
         self._freed = asyncio.Event()
-        self._cpus, self._gpus, self._largest_memory, self._looked = 0, 0, 0, -_LOOK_S
-        self._actors = GpuActors(self._ray, self._count_gpus)
+        self._nodes: list[dict[str, Any]] = []
+        """Living nodes that can run calls."""
+        self._looked = -_LOOK_S
+        self._actors = GpuActors(self._ray, lambda: self._count("GPU"))
         self._hashes = self.cache or ResultCache()
-        self._stored: dict[str, tuple[asyncio.Task[Any], int]] = {}
-        """References to contents in the object store and their sizes, by hash, least recently used first."""
+        self._stored: dict[str, asyncio.Task[Any]] = {}
+        """References to contents in the object store, by hash."""
+        self._stored_bytes = 0
 
     async def __aenter__(self) -> "RayToolExecutor":
         if not self._ray.is_initialized():
             self._connect()
             self._connected = True
-        try:
-            await self._check_nodes()
-            await self._look()
-        except BaseException:
-            self._disconnect()
-            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._disconnect()
-
-    @property
-    def place(self) -> str:
-        """Sentence on the cluster that calls run on, with its size as it is now."""
-        nodes = self._nodes()
-        counts = {"node": len(nodes), "CPU": int(sum(map(_cpus, nodes))), "GPU": _gpus_of(nodes)}
-        *first, last = [count_text(count, name) for name, count in counts.items() if count or name != "GPU"]
-        return f"tool calls run on a Ray cluster of {', '.join(first)} and {last}"
-
-    async def prepare(self, tools: Sequence[str]) -> None:
-        """Do nothing: workers start with the first call on each node."""
-
-    def _connect(self) -> None:
-        address = os.environ.get("RAY_ADDRESS", "")
-        if address.startswith("ray://"):
-            raise UsageError(
-                "RAY_ADDRESS names a Ray Client server", hint="run agrotools on a node of the cluster, with HOST:PORT"
-            )
-        if address not in ("", "auto", _NEW):
-            _check_address(address)
-        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-        try:
-            try:
-                if address != _NEW:
-                    self._ray.init(address=address or "auto", **quiet)
-            except ConnectionError:
-                if address:
-                    raise
-            if not self._ray.is_initialized():
-                # Ray counts the CPUs of the host, not those of a container, so it is told.
-                self._ray.init(address=_NEW, num_cpus=self._workers, include_dashboard=False, **quiet)
-        except (RuntimeError, ValueError, ConnectionError) as error:  # also other versions of Ray or Python
-            why = " ".join(str(error).split())[:300]
-            raise InfrastructureError(
-                f"the Ray cluster{f' at {address}' if address else ''} cannot be used: {why}",
-                hint="check RAY_ADDRESS, and that ray status works",
-            ) from error
-
-    def _disconnect(self) -> None:
         self._actors.close()
         self._stored.clear()
         if self._connected:
             self._connected = False
             self._ray.shutdown()
 
-    async def _check_nodes(self) -> None:
-        """Check that all nodes have the installation of this machine, before anything is paid for."""
-        expected = installation()
-        near = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
-        task = self._ray.remote(check_installation)
-        checks = {
-            node["NodeManagerAddress"]: task.options(
-                num_cpus=0, max_retries=0, scheduling_strategy=near(node["NodeID"], soft=False)
-            ).remote(expected)
-            for node in self._nodes()
-        }
-        for address, reference in checks.items():
-            try:
-                different = await asyncio.wait_for(_result(reference), START_TIMEOUT_S)
-            except TimeoutError:
-                raise InfrastructureError(
-                    f"the Ray node {address} does not answer", hint="ray status shows the nodes"
-                ) from None
-            except self._ray.exceptions.RayTaskError as error:
-                why = f"the Ray node {address} cannot run agrotools: {_last_line(error)}"
-                raise UsageError(why, hint=_SAME_EVERYWHERE) from error
-            except self._ray.exceptions.RayError:
-                continue  # the node was lost meanwhile
-            if different:
-                raise UsageError(f"a Ray node, {address}, has {different}", hint=_SAME_EVERYWHERE)
+    async def prepare(self, tools: Sequence[str]) -> None:
+        """Do nothing: workers start with the first call on each node."""
+
+    def _connect(self) -> None:
+        address = os.environ.get("RAY_ADDRESS", "") or "auto"
+        host, _, port = address.rpartition(":")
+        try:
+            if address != "auto":  # Ray itself tries for minutes, and then exits
+                socket.create_connection((host, int(port)), timeout=10).close()
+            self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (RuntimeError, ValueError, OSError, OverflowError) as error:  # also other versions of Ray or Python
+            why = " ".join(str(error).split())[:300]
+            raise InfrastructureError(
+                f"there is no Ray cluster at {address} that can be used: {why}",
+                hint="RAY_ADDRESS is HOST:PORT of ray start --head; check that ray status works",
+            ) from error
 
     async def reply_to(self, request: dict[str, Any]) -> Reply:
         """Return the reply of a worker on the cluster; see :meth:`ToolExecutor.reply_to`. UsageError: the node has
@@ -181,7 +304,7 @@ class RayToolExecutor(ToolExecutor):
             }
         except OSError as error:
             raise InfrastructureError(f"a file of a call cannot be read: {error}") from error
-        expected = await asyncio.to_thread(_expected, request["target"], request["backend"])
+        expected = await asyncio.to_thread(installation, request["target"], request["backend"])
         self._pool.calls += 1
         last = ""
         for number in range(MOST_TRIES):
@@ -191,11 +314,12 @@ class RayToolExecutor(ToolExecutor):
             try:
                 async with self._remote(request, paths) as remote:
                     return await self._send(remote, request, files, expected)
-            except self._ray.exceptions.RayTaskError as error:
-                last = _last_line(error)
             except self._ray.exceptions.RayError as error:
-                reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
-                last = f"{type(error).__name__}: {reason}"
+                lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+                if isinstance(error, self._ray.exceptions.RayTaskError) and "No module named" in lines[-1]:
+                    why = f"a Ray node cannot run agrotools: {lines[-1]}"
+                    raise UsageError(why, hint=_SAME_EVERYWHERE) from error
+                last = f"{type(error).__name__}: {lines[0]} {lines[-1]}"
             except TimeoutError:
                 last = "no reply in time"
         raise InfrastructureError(
@@ -205,14 +329,30 @@ class RayToolExecutor(ToolExecutor):
 
     @asynccontextmanager
     async def _remote(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[Callable[..., Any]]:
-        """Wait for a GPU or a CPU, and provide the function that sends a call there."""
-        if request["backend"].startswith(LEARNED):
+        """Wait for a GPU or a CPU of the cluster as it is now, and provide the function that sends a call there."""
+        is_learned = request["backend"].startswith(LEARNED)
+        if is_learned:
             async with self._actors.actor() as actor:
                 if actor is not None:
                     yield actor.run_call.remote
                     return
-        async with self._place(request, paths) as options:
-            yield self._task.options(max_retries=0, **options).remote
+        began = time.monotonic()
+        while self._in_flight >= (cpus := await self._count("CPU")):
+            if not cpus and time.monotonic() - began > _QUEUE_S:
+                raise InfrastructureError("the Ray cluster has no nodes left", hint="ray status shows them")
+            self._freed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), _LOOK_S)
+        self._in_flight += 1
+        try:
+            options: dict[str, Any] = {"num_cpus": 1, "max_retries": 0}
+            if is_learned or sum(path.stat().st_size for path in paths.values()) >= _LARGE_FILES:
+                largest = max((int(node["Resources"].get("memory", 0)) for node in self._nodes), default=0)
+                options["memory"] = min(self.memory_mb * 2**20, largest)
+            yield self._task.options(**options).remote
+        finally:
+            self._in_flight -= 1
+            self._freed.set()
 
     async def _send(
         self,
@@ -229,7 +369,7 @@ class RayToolExecutor(ToolExecutor):
         while True:
             reference = remote(request, files, contents, expected, limits)
             try:
-                answer: Answer = await asyncio.wait_for(_result(reference), limit_s)
+                answer: Answer = await asyncio.wait_for(asyncio.wrap_future(reference.future()), limit_s)
             except (TimeoutError, asyncio.CancelledError):
                 with suppress(Exception):
                     self._ray.cancel(reference, force=True)
@@ -244,91 +384,23 @@ class RayToolExecutor(ToolExecutor):
 
     async def _store(self, path: Path, digest: str) -> Any:
         """Return the reference to the content of a file, which is put into the object store once."""
-        task, size = self._stored.pop(digest, (None, 0))
+        if self._stored_bytes > _MOST_STORED:
+            self._stored.clear()
+            self._stored_bytes = 0
+        task = self._stored.get(digest)
         if task is None or (task.done() and (task.cancelled() or task.exception())):
-            content = await asyncio.to_thread(path.read_bytes)
-            size = len(content)
-            if digest in self._stored:  # another call stored it meanwhile
-                return await asyncio.shield(self._stored[digest][0])
-            task = asyncio.create_task(asyncio.to_thread(self._ray.put, content))
-        self._stored[digest] = task, size
-        while len(self._stored) > 1 and sum(stored for _, stored in self._stored.values()) > _MOST_STORED:
-            del self._stored[next(iter(self._stored))]
+            task = self._stored[digest] = asyncio.create_task(asyncio.to_thread(self._put, path))
         return await asyncio.shield(task)
 
-    @asynccontextmanager
-    async def _place(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[dict[str, Any]]:
-        """Wait until the cluster, as it is now, has a CPU for a call, and provide the options of its task."""
-        began = time.monotonic()
-        while self._in_flight >= await self._capacity():
-            if not self._cpus and time.monotonic() - began > _WAIT_FOR_NODES_S:
-                raise InfrastructureError("the Ray cluster has no nodes left", hint="ray status shows them")
-            self._freed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), _LOOK_S)
-        self._in_flight += 1
-        try:
-            options: dict[str, Any] = {"num_cpus": 1}
-            size = sum(path.stat().st_size for path in paths.values())
-            if size >= _LARGE_FILES or request["backend"].startswith(LEARNED):
-                options["memory"] = min(self.memory_mb * 2**20, self._largest_memory)
-            yield options
-        finally:
-            self._in_flight -= 1
-            self._freed.set()
+    def _put(self, path: Path) -> Any:
+        content = path.read_bytes()
+        self._stored_bytes += len(content)
+        return self._ray.put(content)
 
-    async def _capacity(self) -> int:
-        await self._look()
-        return self._cpus
-
-    async def _count_gpus(self) -> int:
-        await self._look()
-        return self._gpus
-
-    async def _look(self) -> None:
+    async def _count(self, resource: str) -> int:
+        """Return the amount of a resource that the cluster has, looked up once a second."""
         if time.monotonic() - self._looked > _LOOK_S:
             self._looked = time.monotonic()
-            nodes = await asyncio.to_thread(self._nodes)
-            self._cpus, self._gpus = int(sum(map(_cpus, nodes))), _gpus_of(nodes)
-            self._largest_memory = int(max((node["Resources"].get("memory", 0) for node in nodes), default=0))
-
-    def _nodes(self) -> list[dict[str, Any]]:
-        """Return the living nodes that can run calls."""
-        return [node for node in self._ray.nodes() if node["Alive"] and _cpus(node) >= 1]
-
-
-def _check_address(address: str) -> None:
-    """Check that something listens at the address: Ray itself tries for minutes, and then exits."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise InfrastructureError(
-            f"there is no Ray cluster at {address}: {error}", hint="RAY_ADDRESS is HOST:PORT of ray start --head"
-        ) from error
-
-
-def _cpus(node: Mapping[str, Any]) -> float:
-    return float(node["Resources"].get("CPU", 0))
-
-
-def _gpus_of(nodes: Sequence[Mapping[str, Any]]) -> int:
-    return sum(int(node["Resources"].get("GPU", 0)) for node in nodes)
-
-
-@cache
-def _expected(target: str, backend: str) -> dict[str, str]:
-    """Return the installation that a node needs for a tool: that of this machine."""
-    try:
-        has_files = bool(load(target).files_for(backend))
-    except ToolError:
-        has_files = False
-    return installation(target, backend, has_files=has_files)
-
-
-async def _result(reference: Any) -> Any:
-    return await asyncio.wrap_future(reference.future())
-
-
-def _last_line(error: BaseException) -> str:
-    return next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+            every = await asyncio.to_thread(self._ray.nodes)
+            self._nodes = [node for node in every if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        return sum(int(node["Resources"].get(resource, 0)) for node in self._nodes)

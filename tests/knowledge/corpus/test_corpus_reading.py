@@ -1,6 +1,5 @@
 """From files to documents."""
 
-import bz2
 import json
 import os
 from collections import Counter
@@ -11,24 +10,6 @@ import pytest
 from agrotools.core import CorpusError
 from agrotools.knowledge.corpus import documents
 from agrotools.knowledge.corpus.documents import read_corpus
-
-DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="zh">
-  <siteinfo><sitename>Wikipedia</sitename><namespaces><namespace key="10">Template</namespace></namespaces></siteinfo>
-  <page><title>水稻</title><ns>0</ns><id>7</id>
-    <revision><id>70</id><contributor><username>A</username><id>9</id></contributor>
-      <model>wikitext</model><format>text/x-wiki</format>
-      <text bytes="9" xml:space="preserve">'''水稻'''是[[禾本科|一种禾本科]]植物。&lt;ref&gt;x&lt;/ref&gt;</text>
-    </revision></page>
-  <page><title>稻米</title><ns>0</ns><id>8</id><redirect title="水稻" />
-    <revision><id>71</id><text>#REDIRECT [[水稻]]</text></revision></page>
-  <page><title>大米</title><ns>0</ns><id>9</id><redirect title="水稻" />
-    <revision><text>#重定向 [[水稻]]</text></revision></page>
-  <page><title>Template:水稻</title><ns>10</ns><id>10</id><revision><text>模板</text></revision></page>
-  <page><title>脚本</title><ns>0</ns><id>11</id><revision><model>javascript</model><text>x</text></revision></page>
-  <page><title>空</title><ns>0</ns><id>12</id><revision><text>{{stub}}</text></revision></page>
-  <page><title>小麦</title><ns>0</ns><id>13</id><revision><text>小麦锈病。</text></revision></page>
-</mediawiki>
-"""
 
 
 def read(corpus: Path, skipped: Counter[str] | None = None) -> list[tuple[str, str, str]]:
@@ -108,53 +89,3 @@ def test_jsonl_that_cannot_be_read(tmp_path: Path, content: bytes, message: str)
     with pytest.raises(CorpusError, match=message) as caught:
         read(tmp_path)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize("name", ["dump.xml", "dump.xml.bz2"])
-def test_a_dump_gives_its_articles(tmp_path: Path, name: str):
-    content = DUMP.encode()
-    (tmp_path / name).write_bytes(
-        bz2.compress(content[:900]) + bz2.compress(content[900:]) if "bz2" in name else content
-    )
-    skipped = Counter[str]()
-    assert read(tmp_path, skipped) == [
-        (f"{name}#7", "水稻", "水稻是一种禾本科植物。"),
-        (f"{name}#13", "小麦", "小麦锈病。"),
-    ]
-    assert skipped == {"redirects and pages that are not articles": 4, "without text": 1}
-
-
-BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(
-    f'<!ENTITY {after} "{f"&{before};" * 10}">' for before, after in zip("abcdefghijk", "bcdefghijkl", strict=True)
-)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (DUMP[:900], "is cut off"),
-        ("", "is cut off"),
-        (DUMP.replace("</title>", "</titel>", 1), "mismatched tag"),
-        (f"{BOMB}]><mediawiki><page><title>&l;</title></page></mediawiki>", "amplification"),
-        ("<rss><item/></rss>", "not a dump of a wiki: it has <rss>"),
-    ],
-)
-def test_dumps_that_are_refused(tmp_path: Path, content: str, message: str):
-    (tmp_path / "a.xml").write_text(content, encoding="utf-8")
-    with pytest.raises(CorpusError, match=message) as caught:
-        read(tmp_path)
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda content: content[: len(content) // 2], "is cut off"),
-        (lambda content: b"BZh9" + bytes(200), "is cut off, damaged"),
-        (lambda content: content[:40] + bytes(20) + content[60:], "is cut off, damaged"),
-    ],
-)
-def test_damaged_bz2(tmp_path: Path, damage, message: str):
-    (tmp_path / "a.xml.bz2").write_bytes(damage(bz2.compress(DUMP.encode())))
-    with pytest.raises(CorpusError, match=message):
-        read(tmp_path)

@@ -44,15 +44,6 @@ def test_without_the_extra_it_says_what_to_install(label, tmp_path, monkeypatch)
     assert ocr.ocr_files() == ()
 
 
-def test_a_library_without_weights_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rapidocr").mkdir()
-    origin = tmp_path / "rapidocr" / "__init__.py"
-    monkeypatch.setattr(ocr, "find_spec", lambda _name: importlib.util.spec_from_file_location("rapidocr", origin))
-    ocr._engine.cache_clear()
-    with pytest.raises(ToolError, match="holds no weights"):
-        ocr.read_lines(np.zeros((10, 10, 3), np.uint8))
-
-
 @needs_ocr
 def test_lines_are_read_where_they_stand(label: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out") as out:
@@ -74,16 +65,6 @@ def test_a_region_is_read_in_pixels_of_the_whole(label: Path, tmp_path: Path) ->
         found = read_text(image=label, region=(500, 100, 900, 300))
     assert found.text == "25.5 kg"
     assert found.lines[0].box[0] > 580
-
-
-@needs_ocr
-def test_the_published_form_has_a_line_for_each(label: Path, tmp_path: Path) -> None:
-    with artifacts_in(tmp_path / "out"):
-        lines = OCR(image=label).text.splitlines()
-    assert len(lines) == 3
-    assert lines[0].endswith(") WINTER WHEAT")
-    assert lines[0].startswith("(")
-    assert lines[0].count(",") == 3
 
 
 @needs_ocr

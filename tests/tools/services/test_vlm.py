@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
-from agrotools.models import Completion, WireSettings
+from agrotools.models import WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.tools.cache import ResultCache
@@ -297,11 +297,3 @@ def test_no_reply_does_more_than_fail(replies: list[str]) -> None:
         pointed = _pointed(Replies(list(replies), "eye"))
         assert (pointed.boxes >= 0).all()
         assert (pointed.boxes <= 100).all()
-
-
-def test_what_it_took_is_told() -> None:
-    model = ScriptedModel(lambda *_: Completion(text="{}"), name="eye")
-    vision = VisionEndpoint(model)
-    assert vision.cost() == ""
-    model.stats.replies, model.stats.input_tokens, model.stats.output_tokens = 2, 300, 40
-    assert vision.cost() == "eye: 300 input and 40 output tokens"

@@ -106,7 +106,7 @@ def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Pro
     """Build the index of a corpus in the file ``out``, or open it if it is up to date.
 
     Args:
-        corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
+        corpus: a file or a folder: .txt, .md and .jsonl.
         out: file of the index; an interrupted build leaves it as it was.
         replace: replace an index of something else.
         progress: called with the name of the stage, the amount done, and the total.

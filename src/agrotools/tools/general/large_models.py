@@ -11,14 +11,13 @@ from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
 from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
 from agrotools.tools.services.vision import compare, describe_part, describe_picture, read_latex
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.learned import LEARNED
-from agrotools.vision.learned.description import change_picture, describe, draw_words, transcribe
-from agrotools.vision.learned.weights import weight_files, weights_of
+from agrotools.vision.learned.description import describe
+from agrotools.vision.learned.weights import weights_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -47,7 +46,7 @@ def describe_image(
 ) -> ImageDescription:
     """Describe a picture in a few sentences, or answer a question about it.
 
-    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or a BLIP that answers.
+    Needs a large model: vlm, or learned with Florence-2, which takes no question.
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.
@@ -67,7 +66,7 @@ class AttributeDescription(ToolResult):
     """what the model says of the attribute"""
 
 
-@model_tool()
+@tool(category="general", version="1", backends=("offline", VLM))
 def describe_attribute(
     image: ImageFile,
     region: Region,
@@ -77,23 +76,14 @@ def describe_attribute(
 ) -> AttributeDescription:
     """Say what one attribute of the thing in a region of a picture is.
 
-    Needs a large model: vlm, or learned with a BLIP that answers questions.
+    Needs a vision model (vlm).
 
     Raises:
-        ToolError: ``backend_unavailable`` (also for a model that takes no question), ``region_empty``, and as the
-            readers.
+        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
-    backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
+    chosen_backend("naming an attribute")
     source = open_image(image, region)
-    if backend == VLM:
-        answer = describe_part(source.pixels, source.box, attribute)
-    else:
-        question = f"what is the {attribute} of this?"
-        answer = describe(source.pixels, source.box, question, weights_of(backend))
-        if "question_not_answered" in answer.flags:
-            why = "this model writes captions and takes no question, so it cannot say one attribute"
-            hint = "choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm"
-            raise ToolError("backend_unavailable", why, hint=hint)
+    answer = describe_part(source.pixels, source.box, attribute)
     return AttributeDescription(description=answer.text, **remarks(source, answer))
 
 
@@ -132,27 +122,22 @@ class ReadFormula(ToolResult):
     """the formula as LaTeX; several formulas on lines of their own"""
 
 
-@model_tool()
+@tool(category="general", version="1", backends=("offline", VLM))
 def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     """Read a mathematical formula in a picture and write it as LaTeX.
 
-    Needs a large model: vlm, or learned with a model that writes down pictures (Nougat and others of its build).
+    Needs a vision model (vlm).
 
     Raises:
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
-    backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
+    chosen_backend("reading a formula")
     source = open_image(image, region)
-    if backend == VLM:
-        answer = read_latex(source.pixels, source.box)
-    else:
-        answer = transcribe(source.pixels, source.box, weights_of(backend))
+    answer = read_latex(source.pixels, source.box)
     return ReadFormula(latex=answer.text, **remarks(source, answer, more=() if answer.text else ("no_text_found",)))
 
 
-BACKENDS = ("offline", LEARNED, IMAGES)
-Seed = Annotated[int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")]
-STEPS = 25
+BACKENDS = ("offline", IMAGES)
 _MOST_PX = 40_000_000
 
 
@@ -163,13 +148,8 @@ class GeneratedImage(ToolResult):
     height_px: int
 
 
-def picture_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of the model named by a back-end; an endpoint has none."""
-    return weight_files(backend) if backend.startswith(LEARNED) else ()
-
-
-def _picture_backend(does: str, learned: str) -> str:
-    return chosen_backend(does, learned=learned, vlm=False, more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
+def _picture_backend(does: str) -> str:
+    return chosen_backend(does, vlm=False, more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
 
 
 def _generated(name: str, picture: "Image", notes: Sequence[str], flags: Sequence[str] = ()) -> GeneratedImage:
@@ -201,46 +181,34 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
     return picture, (f"made by {model}", *((f"the endpoint reworded it: {revised}",) if revised else ()))
 
 
-@tool(category="general", version="1", backends=BACKENDS, backend_files=picture_files)
+@tool(category="general", version="1", backends=BACKENDS)
 def generate_image(
     prompt: Annotated[str, Field(min_length=1, max_length=2000, description="what the picture shall show")],
-    seed: Seed = 0,
 ) -> GeneratedImage:
     """Make a picture of what a text says.
 
-    Needs a model that makes pictures: learned with a text-to-image pipeline of diffusers, or an OpenAI images endpoint
-    (which takes no seed). The picture shows nothing that exists.
+    Needs a model that makes pictures behind an OpenAI images endpoint. The picture shows nothing that exists.
 
     Raises:
         ToolError: ``backend_unavailable``, ``invalid_argument`` (the endpoint refuses the text).
     """
-    from PIL import Image
-
-    backend = _picture_backend("making a picture", "stable-diffusion-v1-5/stable-diffusion-v1-5")
-    if backend.startswith(LEARNED):
-        weights = weights_of(backend)
-        picture = Image.fromarray(draw_words(prompt, weights, seed=seed, steps=STEPS))
-        notes: tuple[str, ...] = (f"made by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
-    else:
-        picture, notes = by_endpoint(backend, prompt)
+    picture, notes = by_endpoint(_picture_backend("making a picture"), prompt)
     return _generated("generated.png", picture, notes)
 
 
 _SENT_PX = 1536
 
 
-@tool(category="general", version="1", backends=BACKENDS, backend_files=picture_files)
+@tool(category="general", version="1", backends=BACKENDS)
 def stylize_image(
     image: ImageFile,
     instruction: Annotated[
         str, Field(min_length=1, max_length=2000, description="how to change it: turn it into an oil painting...")
     ],
-    seed: Seed = 0,
 ) -> GeneratedImage:
     """Change a picture as an instruction says, its style above all.
 
-    Needs a model that changes pictures: learned with a pipeline of diffusers such as InstructPix2Pix, or an OpenAI
-    images endpoint (which takes no seed). What the model adds is made up.
+    Needs a model that changes pictures behind an OpenAI images endpoint. What the model adds is made up.
 
     Raises:
         ToolError: ``backend_unavailable``, ``invalid_argument`` (the endpoint refuses the instruction), and as the
@@ -248,16 +216,9 @@ def stylize_image(
     """
     from PIL import Image
 
-    backend = _picture_backend("changing a picture", "timbrooks/instruct-pix2pix")
-    source = open_image(image)
-    if backend.startswith(LEARNED):
-        weights = weights_of(backend)
-        picture = Image.fromarray(change_picture(source.pixels, instruction, weights, seed=seed, steps=STEPS))
-        notes: tuple[str, ...] = (f"changed by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
-    else:
-        sent = Image.fromarray(source.pixels)
-        sent.thumbnail((_SENT_PX, _SENT_PX), Image.Resampling.LANCZOS)
-        out = io.BytesIO()
-        sent.save(out, "PNG")
-        picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
+    backend, source = _picture_backend("changing a picture"), open_image(image)
+    sent, out = Image.fromarray(source.pixels), io.BytesIO()
+    sent.thumbnail((_SENT_PX, _SENT_PX), Image.Resampling.LANCZOS)
+    sent.save(out, "PNG")
+    picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
     return _generated("stylized.png", picture, (*source.notes, *notes), source.flags)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import ImageFile, Region, ToolResult
+from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import (
     COLOURS,
     OpenedImage,
@@ -24,7 +24,7 @@ from agrotools.tools.services import VLM
 from agrotools.tools.services.vision import locate_by_model, name_things, outline_things
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.learned import LEARNED, FoundObjects
-from agrotools.vision.learned.detection import find_by_text, find_common, masks_in_boxes
+from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 from agrotools.vision.learned.weights import KINDS, find_weights, weights_of
 from agrotools.vision.overlay import Layer, draw_overlay
 from agrotools.vision.reading import bounds
@@ -60,24 +60,21 @@ class DetectedObjects(ToolResult):
     """the picture with names and boxes"""
 
 
-@model_tool()
+@tool(category="general", version="1", backends=("offline", VLM))
 def detect_objects(
     image: ImageFile,
     score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.5,
 ) -> DetectedObjects:
     """Find all common things in a picture and name them, by the 80 names of COCO: person, car, cow, apple, chair...
 
-    Needs a large model: vlm, or learned with RT-DETR, which gives the names that it was taught.
+    Needs a vision model (vlm).
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.
     """
-    backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
+    chosen_backend("finding all common things")
     source = open_image(image)
-    if backend == VLM:
-        found = name_things(source.pixels, source.box, COCO_NAMES)
-    else:
-        found = find_common(source.pixels, weights_of(backend), score_min=score_min)
+    found = name_things(source.pixels, source.box, COCO_NAMES)
     selected = _best_first(found.scores, score_min)
     names, boxes = [found.names[index] for index in selected], _whole_boxes(found.boxes[selected])
     return DetectedObjects(

@@ -41,7 +41,6 @@ DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _AGAIN = "train the pack again: agrotools tools packs train --images DIR --out PACK"
-_Interval = tuple[FiniteFloat, FiniteFloat]
 
 
 class ClassFigures(FrozenModel):
@@ -50,28 +49,25 @@ class ClassFigures(FrozenModel):
     n: int
     precision: FiniteFloat
     recall: FiniteFloat
-    recall_95: _Interval
     f1: FiniteFloat
 
 
 class PackFigures(FrozenModel):
     """Cross-validated metrics of a pack (out of fold, split by group) on its own collection of pictures.
 
-    ``accuracy_95`` (Wilson 1927) counts groups, not pictures; ``macro_f1_95`` is a bootstrap over groups.
-    ``majority`` is the accuracy of always predicting the largest class. ``kept``: share of known pictures that the
-    threshold accepts. ``refused_of_left_out``: mean share of the pictures of a class that are refused at the threshold
-    if the class is left out of training; None with two classes.
+    ``accuracy_95`` (Wilson 1927) counts groups, not pictures. ``majority`` is the accuracy of always predicting the
+    largest class. ``kept``: share of known pictures that the threshold accepts. ``refused_of_left_out``: mean share of
+    the pictures of a class that are refused at the threshold if the class is left out of training; None with two
+    classes.
     """
 
     pictures: int
     groups: int
     folds: int
     accuracy: FiniteFloat
-    accuracy_95: _Interval
+    accuracy_95: tuple[FiniteFloat, FiniteFloat]
     majority: FiniteFloat
     macro_f1: FiniteFloat
-    macro_f1_95: _Interval
-    calibration_error: FiniteFloat
     kept: FiniteFloat
     refused_of_left_out: FiniteFloat | None
     by_class: dict[str, ClassFigures]

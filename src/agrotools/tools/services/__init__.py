@@ -18,7 +18,6 @@ VLM = "vlm"
 """Back-end that uses a vision model behind an OpenAI-compatible endpoint instead of the tool's own method."""
 NAME_A_MODEL = "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
 SERPER = "serper"
-SEARXNG = "searxng"
 IMAGES = "openai-images:"
 """Back-end prefix, followed by the name of the image model."""
 SANDBOX = "sandbox"
@@ -125,8 +124,8 @@ def check_service(backend: str) -> None:
     """Check the key and address of a service before it is used; UsageError if one is missing or malformed."""
     from agrotools.tools.services.web import images_endpoint, search_endpoint
 
-    if backend in (SERPER, SEARXNG):
-        search_endpoint(backend)
+    if backend == SERPER:
+        search_endpoint()
     elif backend.startswith(IMAGES):
         images_endpoint()
     elif backend != SANDBOX:  # the first call that needs the sandbox reports if it is missing
@@ -136,10 +135,10 @@ def check_service(backend: str) -> None:
 async def answer(request: ServiceRequest) -> dict[str, Any]:
     """Send a request to its service and return the reply as JSON (pictures in base64). ToolError: the service
     refuses the request, or its reply is too long; InfrastructureError: no reply; UsageError: key or address."""
-    if request.service in (SERPER, SEARXNG):
+    if request.service == SERPER:
         from agrotools.tools.services.web import search
 
-        return await search(request.service, request.body["query"], request.body["k"])
+        return await search(request.body["query"], request.body["k"])
     if request.service == SANDBOX:
         return await answer_sandbox(request.body)
     if request.service.startswith(IMAGES):

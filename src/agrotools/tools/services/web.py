@@ -1,36 +1,29 @@
-"""Network services: web search (Serper API or SearXNG) and image generation (OpenAI images endpoint).
+"""Network services: web search (Serper API) and image generation (OpenAI images endpoint).
 
-Results of both search services are converted to the same plain form; the pages found are not opened. Searches can be
-recorded in a file, one per line, and replayed from it. Redirects are not followed because they could leak the key.
+The pages found are not opened. Redirects are not followed because they could leak the key.
 """
 
 import asyncio
 import base64
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from pydantic import BaseModel, ValidationError
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models.base import WireSettings
 from agrotools.models.endpoint import checked_url, key_from
 from agrotools.models.refusals import error_message, one_line, retry_after
-from agrotools.models.transport import backoff_s
+from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 
-SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"
-_SERPER = "serper"
+SEARCH_URL, SEARCH_KEY = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY"
 SERPER_URL = "https://google.serper.dev/search"
 IMAGES_URL, IMAGES_KEY_NAME = "AGROTOOLS_IMAGES_URL", "AGROTOOLS_IMAGES_KEY_ENV"
 OPENAI_URL = "https://api.openai.com/v1"
-_LARGEST_REPLY = 64 * 2**20
 _LONGEST_TEXT = 2_000
 
 
@@ -49,51 +42,31 @@ _FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_
 
 
 async def exchange(
-    endpoint: Endpoint,
-    method: str,
-    path: str = "",
-    *,
-    patience: WireSettings,
-    headers: Mapping[str, str] | None = None,
-    form: Any = None,
-    **request: Any,
+    endpoint: Endpoint, body: bytes, headers: Mapping[str, str], patience: WireSettings, path: str = ""
 ) -> Any:
-    """Send a request and return the JSON of a successful reply.
+    """Post a request and return the JSON of a successful reply.
 
     HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
-    ``form``: makes a new form for each attempt; ``request``: ``json`` or ``params`` of aiohttp. UsageError: the service
-    refuses the key or the address; InfrastructureError: no JSON within the limits of ``patience``; ToolError
-    ``invalid_argument`` (it refuses this request), ``limit`` (its reply is too long).
+    UsageError: the service refuses the key or the address; InfrastructureError: no JSON within the limits of
+    ``patience``; ToolError ``invalid_argument``: it refuses this request.
     """
-    attempt, waited_s = 0, 0.0
-    timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=True) as session:
+    transport, attempt, waited_s = Transport(endpoint.url + path, headers, patience), 0, 0.0
+    try:
         while True:
             attempt += 1
             requested_wait_s: float | None = None
             try:
-                async with session.request(
-                    method,
-                    endpoint.url + path,
-                    headers=headers,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    data=form() if form else None,
-                    **request,
-                ) as response:
-                    body = await _read(response, endpoint.name)
-                    if 200 <= response.status < 300:
-                        return orjson.loads(body)
-                    message = one_line(error_message(body[:20_000].decode(errors="replace")), endpoint.key)
-                    fault = f"HTTP {response.status}" + (f": {message}" if message else "")
-                    _raise_for(response.status, fault, endpoint)
-                    requested_wait_s = retry_after(response.headers)
+                response = await transport.post(body)
+                if 200 <= response.status < 300:
+                    return orjson.loads(response.body)
+                message = one_line(error_message(response.body[:20_000].decode(errors="replace")), endpoint.key)
+                fault = f"HTTP {response.status}" + (f": {message}" if message else "")
+                _raise_for(response.status, fault, endpoint)
+                requested_wait_s = retry_after(response.headers)
             except orjson.JSONDecodeError:
                 raise unknown_form(endpoint) from None
-            except TimeoutError:
-                fault = f"no reply within {patience.timeout_s:g} s"
-            except (aiohttp.ClientError, OSError) as error:
-                fault = one_line(f"{type(error).__name__}: {error}", endpoint.key)
+            except (NoResponse, TimedOut, UntrustedServer) as error:
+                fault = one_line(str(error), endpoint.key)
             wait_s = backoff_s(patience, attempt) if requested_wait_s is None else requested_wait_s
             if attempt >= patience.attempts or waited_s + wait_s > patience.retry_wall_s:
                 waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
@@ -103,6 +76,8 @@ async def exchange(
                 )
             waited_s += wait_s
             await asyncio.sleep(wait_s)
+    finally:
+        await transport.close()
 
 
 def unknown_form(endpoint: Endpoint, hint: str = "check the address") -> InfrastructureError:
@@ -110,22 +85,11 @@ def unknown_form(endpoint: Endpoint, hint: str = "check the address") -> Infrast
     return InfrastructureError(f"{endpoint.name} sent a reply of an unknown form", hint=hint)
 
 
-async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
-    content = bytearray()
-    async for piece in response.content.iter_any():
-        content += piece
-        if len(content) > _LARGEST_REPLY:
-            raise ToolError("limit", f"the reply of {service} is longer than {_LARGEST_REPLY >> 20} MiB")
-    return bytes(content)
-
-
 def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
     """Raise the error of a status that is not retryable; return for any other status."""
     name, variable = endpoint.name, endpoint.key_variable
     if status in (401, 403):
-        hint = "does it ask for a key? A SearXNG must allow the format json (search.formats in its settings)"
-        if variable:
-            hint = f"set the environment variable {variable} to a valid key"
+        hint = f"set the environment variable {variable} to a valid key"
         raise UsageError(f"{name} refuses the request: {fault}", hint=hint)
     if status in (404, 405) or 300 <= status < 400:
         raise UsageError(f"{name} is not at that address: {fault}", hint="check the address, redirects included")
@@ -133,36 +97,22 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
         raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording")
 
 
-def search_endpoint(backend: str) -> Endpoint:
-    """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if a needed one is not valid."""
+def search_endpoint() -> Endpoint:
+    """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
-    if backend == _SERPER:
-        key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
-        return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
-    if not url:
-        raise UsageError(
-            f"the environment variable {SEARCH_URL} is not set", hint="it must hold the address of a SearXNG"
-        )
-    url = checked_url(url, SEARCH_URL)
-    return Endpoint("the SearXNG", url if url.endswith("/search") else f"{url}/search")
+    key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
+    return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
 
 
-async def search(backend: str, query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
-    """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
-    If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it."""
-    endpoint = search_endpoint(backend)
-    if backend == _SERPER:
-        headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
-        reply = await exchange(endpoint, "POST", patience=patience, headers=headers, json=body)
-    else:
-        reply = await exchange(endpoint, "GET", patience=patience, params={"q": query, "format": "json"})
+async def search(query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
+    """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results."""
+    endpoint = search_endpoint()
+    headers = {"X-API-KEY": endpoint.key, "Content-Type": "application/json"}
+    reply = await exchange(endpoint, orjson.dumps({"q": query, "num": k}), headers, patience)
     try:
-        page = (read_serper if backend == _SERPER else read_searxng)(reply, k)
+        return read_serper(reply, k)
     except (ValueError, TypeError, AttributeError, LookupError):
         raise unknown_form(endpoint) from None
-    if folder := os.environ.get(SEARCH_RECORD, "").strip():
-        record_search(folder, backend, query, k, page)
-    return page
 
 
 def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
@@ -177,95 +127,15 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
         "knowledge": {"title": _text(graph.get("title")), "text": " ".join(part for part in parts if part)}
         if graph
         else None,
-        "results": [_page(item, "link", "snippet") for item in (reply.get("organic") or [])[:k]],
+        "results": [
+            {name: _text(item.get(key)) for name, key in (("title", "title"), ("url", "link"), ("snippet", "snippet"))}
+            for item in (reply.get("organic") or [])[:k]
+        ],
     }
-
-
-def read_searxng(reply: dict[str, Any], k: int) -> dict[str, Any]:
-    """Convert a reply of SearXNG to the plain form."""
-    answers = [item.get("answer") if isinstance(item, dict) else item for item in reply.get("answers") or []]
-    boxes = reply.get("infoboxes") or []
-    return {
-        "answer": _text(answers[0]) if answers else None,
-        "knowledge": {"title": _text(boxes[0].get("infobox")), "text": _text(boxes[0].get("content"))}
-        if boxes
-        else None,
-        "results": [_page(item, "url", "content") for item in reply["results"][:k]],
-    }
-
-
-def _page(item: dict[str, Any], link: str, text: str) -> dict[str, str]:
-    return {"title": _text(item.get("title")), "url": _text(item.get(link)), "snippet": _text(item.get(text))}
 
 
 def _text(value: object) -> str:
     return "" if value is None else " ".join(str(value)[:_LONGEST_TEXT].split())
-
-
-class SearchHit(BaseModel):
-    title: str
-    url: str
-    snippet: str
-
-
-class Knowledge(BaseModel):
-    title: str
-    text: str
-
-
-class RecordedSearch(BaseModel):
-    """Line of ``searches.jsonl``. Its fields for the time and the service are for human readers and ignored here."""
-
-    query: str
-    k: int = 0
-    answer: str | None = None
-    knowledge: Knowledge | None = None
-    results: list[SearchHit]
-
-
-def query_key(query: str) -> str:
-    """Return a key that ignores the letter case and spacing of a query."""
-    return " ".join(query.casefold().split())
-
-
-def record_search(place: str, backend: str, query: str, k: int, page: dict[str, Any]) -> None:
-    """Append a search to the file in a folder. If the disk is full or read-only, only the record is lost."""
-    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **page}
-    folder = Path(place).expanduser()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with recording_path(place).open("ab", buffering=0) as file:  # one write per line, safe with concurrent writers
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    except OSError:
-        return
-
-
-def recording_path(place: str) -> Path:
-    """Return the path of a file of recorded searches, given the file or its folder."""
-    path = Path(place).expanduser()
-    return path / "searches.jsonl" if path.is_dir() else path
-
-
-def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
-    """Return the last recorded search of a query with at least ``k`` results requested, else the last one, or None.
-    ValueError: a line is not a recorded search (an incomplete last line is ignored)."""
-    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # text may contain other line breaks
-    best: RecordedSearch | None = None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = RecordedSearch.model_validate_json(line)
-        except ValidationError as error:
-            if number == len(lines):  # incomplete: a complete file ends with an empty line
-                break
-            raise ValueError(f"line {number} is not a recorded search") from error
-        if query_key(entry.query) == query_key(query) and (entry.k >= k or best is None or best.k < k):
-            best = entry
-    if best is None:
-        return None
-    page = best.model_dump(include={"answer", "knowledge", "results"})
-    return {**page, "results": page["results"][:k]}
 
 
 def images_endpoint() -> Endpoint:
@@ -290,24 +160,19 @@ async def draw(
     if not model.startswith("gpt-image"):  # gpt-image models always send the picture itself and reject this field
         fields["response_format"] = "b64_json"
 
-    def form() -> aiohttp.FormData:
-        data = aiohttp.FormData({name: str(value) for name, value in fields.items()})
-        for picture in pictures:
-            data.add_field("image", picture, filename="image.png", content_type="image/png")
-        return data
-
-    reply = await exchange(
-        endpoint,
-        "POST",
-        "/images/edits" if pictures else "/images/generations",
-        patience=patience,
-        headers={"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {},
-        **({"form": form} if pictures else {"json": fields}),
-    )
+    form = aiohttp.FormData({name: str(value) for name, value in fields.items()})
+    for picture in pictures:
+        form.add_field("image", picture, filename="image.png", content_type="image/png")
+    content = form()
+    kind = content.headers["Content-Type"] if pictures else "application/json"
+    body = await content.as_bytes() if pictures else orjson.dumps(fields)
+    headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {})
+    path = "/images/edits" if pictures else "/images/generations"
+    reply = await exchange(endpoint, body, headers, patience, path)
     try:
         item = reply["data"][0]
-        content, revised = item["b64_json"], item.get("revised_prompt")
-        base64.b64decode(content, validate=True)
+        picture, revised = item["b64_json"], item.get("revised_prompt")
+        base64.b64decode(picture, validate=True)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise unknown_form(endpoint, "it must send the picture itself (b64_json)") from None
-    return {"picture": content, "revised_prompt": str(revised)[:2000] if revised else None}
+    return {"picture": picture, "revised_prompt": str(revised)[:2000] if revised else None}

@@ -1,7 +1,6 @@
 """Detection of objects and outlines by large open models.
 
-Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499); of fixed kinds, usually the 80 of COCO (Lin et
-al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023, arXiv 2304.08069); outlines, SAM 2 (Ravi et al. 2024, arXiv
+Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499); outlines, SAM 2 (Ravi et al. 2024, arXiv
 2408.00714).
 
 A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
@@ -78,44 +77,8 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
     return np.asarray(selected, np.intp)
 
 
-def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float) -> FoundObjects:
-    """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
-    torch = library("torch")
-    from PIL import Image
-
-    if weights.kind != "rt-detr":
-        raise wrong_kind(weights, "name all things it finds", "rt-detr")
-    processor, model = _load_fixed_class(weights)
-    image = Image.fromarray(pixels)
-    inputs = processor(images=image, return_tensors="pt")
-    with torch.inference_mode():
-        outputs = model(**inputs)
-    size = [(image.height, image.width)]
-    detections = processor.post_process_object_detection(outputs, threshold=score_min, target_sizes=size)[0]
-    boxes = np.clip(
-        detections["boxes"].double().numpy().reshape(-1, 4), 0, [image.width, image.height, image.width, image.height]
-    )
-    scores = detections["scores"].double().numpy()
-    names = [str(model.config.id2label.get(int(label), f"class {int(label)}")) for label in detections["labels"]]
-    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
-    valid_indices = [index for index in order.tolist() if (boxes[index, 2:] > boxes[index, :2]).all()]
-    named = [names[index] for index in valid_indices]
-    return FoundObjects(boxes[valid_indices], scores[valid_indices], named, _notes(weights), (FLAG,))
-
-
 def _notes(weights: Weights) -> tuple[str, ...]:
     return f"found by {weights.name} ({weights.kind})", NOT_CALIBRATED
-
-
-@model_loader
-def _load_fixed_class(weights: Weights) -> tuple[Any, Any]:
-    transformers = library("transformers")
-
-    processor = transformers.RTDetrImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-    model = transformers.AutoModelForObjectDetection.from_pretrained(
-        weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
-    )
-    return processor, model.float().eval()
 
 
 _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

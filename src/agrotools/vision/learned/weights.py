@@ -31,10 +31,6 @@ KINDS = {
     "sam2": ModelKind("facebook/sam2.1-hiera-tiny"),
     "florence2": ModelKind("florence-community/Florence-2-base", ("torch", "transformers", "torchvision")),
     "open_clip": ModelKind("imageomics/bioclip", ("torch", "open_clip")),
-    "rt-detr": ModelKind("PekingU/rtdetr_r50vd"),
-    "blip": ModelKind("Salesforce/blip-vqa-base"),
-    "vision-encoder-decoder": ModelKind("facebook/nougat-small"),
-    "diffusers": ModelKind("timbrooks/instruct-pix2pix", ("torch", "diffusers", "transformers")),
 }
 
 LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -75,9 +71,7 @@ def find_weights(model: str) -> Weights:
     installed."""
     folder = _folder(model)
     kind = _kind(folder, model)
-    inside = folder.glob("*/*") if kind == "diffusers" else ()  # each component has its own folder
-    every = (*folder.iterdir(), *inside)
-    files = tuple(sorted(path for path in every if path.is_file() and not path.name.startswith(".")))
+    files = tuple(sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")))
     if not any(path.suffix == ".safetensors" for path in files):
         others = [path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")]
         raise _unavailable(
@@ -178,12 +172,10 @@ def _snapshot(cached: Path) -> Path | None:
 def _kind(folder: Path, model: str) -> str:
     if (folder / "open_clip_config.json").is_file():
         return "open_clip"
-    if _json(folder / "model_index.json").get("_diffusers_version"):
-        return "diffusers"
     config = _json(folder / "config.json")
     kind = str(config.get("model_type") or "").replace("_", "-")
-    kind = {"sam2-video": "sam2", "rt-detr-v2": "rt-detr"}.get(kind, kind)
-    if kind in KINDS and kind not in ("open_clip", "diffusers"):  # these two have no such file
+    kind = "sam2" if kind == "sam2-video" else kind
+    if kind in KINDS and kind != "open_clip":  # it has no such file
         return kind
     raise _unavailable(
         f"{model} is of no kind that is known here" + (f" ({kind[:40]})" if kind else ": it has no config.json"),
