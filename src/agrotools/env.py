@@ -1,0 +1,270 @@
+"""Environment to train agents in: questions of ``embedded`` about new scenes, with the tools as methods and a reward.
+
+TRL's ``environment_factory`` takes :class:`Env` as it is, and rows of :func:`env_rows` as data. Every group of rows is
+drawn once, from scene seeds that no other group, no published benchmark and no ``--fresh-seed`` below a million has.
+Only questions are asked whose reference calls, made with the real tools, earn the whole reward.
+"""
+
+import asyncio
+import atexit
+import re
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import Any, Literal, NamedTuple, get_args
+
+from filelock import FileLock
+
+from agrotools.agents.baselines.simple import OraclePolicy
+from agrotools.agents.images import file_parts
+from agrotools.agents.llm import FORM_REQUESTS, closing_message, error_data, render
+from agrotools.agents.modes import reference_history
+from agrotools.agents.session import Session
+from agrotools.agents.task import ToolDescription, with_signature
+from agrotools.benchmarks.loading import Loading, load_as
+from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
+from agrotools.core import Answer, ErrorInfo, Sample, SampleView, Step, ToolSpec, Trajectory, UsageError
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import cache_dir
+from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, load_folder
+from agrotools.models import TextPart
+from agrotools.scoring.metrics import counts_in_fas
+from agrotools.scoring.slots import outcome_value
+from agrotools.text.loose_json import dumps
+from agrotools.text.submission import is_complete
+from agrotools.tools import AGROTOOLS, tool_specs
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.services import run_now
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+DRAWN_TOGETHER = 12
+"""Number of answerable questions that are drawn at a time; the groups of a seed take turns with the published ones."""
+MOST_CALLS = 20
+"""Maximum number of tool calls of an episode."""
+_FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
+_ROW = re.compile(r"(train|validation|test)-(\d{1,6})-(\d{1,3}):([\w-]+)")
+_SUBMIT = """
+- At the end, call submit_answer with the answer, in your own words, with every value that the question asks for. It
+  returns a form: call submit_answer again with the filled form. Only a submitted form counts, and after the first
+  submission no other tool can be called."""
+
+
+class Question(NamedTuple):
+    """A sample without its reference calls, what an agent may see of it, and its whole prompt."""
+
+    sample: Sample
+    view: SampleView
+    prompt: str
+
+
+def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> list[dict[str, Any]]:
+    """Return ``n`` rows for :class:`Env`, e.g. for ``datasets.Dataset.from_list``; scenes are drawn on first use.
+
+    A row has ``id``, which names the question, and ``prompt``, an empty message that TRL appends the question to. Rows
+    of fewer questions are the first of those of more. Drawing takes about 3 s a question on two cores.
+
+    Args:
+        split: ``train``, ``validation`` or ``test``; they share no scene.
+        n: number of rows, at least 1.
+        seed: 0 to 999,999; rows of different seeds share no scene.
+        images: True adds ``images``, the files that can be shown as a list of Pillow images, for models that see.
+
+    Raises:
+        UsageError: there is no such split, or a number is out of range.
+        InfrastructureError: a scene cannot be drawn, or no tool worker starts.
+    """
+    if split not in SPLITS or not 0 <= seed < _MOST_SEEDS or n < 1:
+        raise UsageError(
+            f"no rows of split {split!r}, n {n}, seed {seed}", hint=f"one of {', '.join(SPLITS)}; n from 1"
+        )
+    rows: list[dict[str, Any]] = []
+    for row_id, question in _each_question(split, seed):
+        row: dict[str, Any] = {"prompt": [{"role": "user", "content": ""}], "id": row_id}
+        rows.append(row | {"images": _pictures(question.view)} if images else row)
+        if len(rows) == n:
+            break
+    return rows
+
+
+def _each_question(split: Split, seed: int) -> Iterator[tuple[str, Question]]:
+    for group in range(_MOST_GROUPS):
+        questions = [*_questions(split, seed, group).items()]
+        Random(group).shuffle(questions)
+        yield from ((f"{split}-{seed}-{group}:{sample_id}", question) for sample_id, question in questions)
+    raise UsageError(f"seed {seed} of {split} has no more rows", hint="take another seed for the others")
+
+
+def _pictures(view: SampleView) -> list[Any]:
+    from io import BytesIO
+
+    from PIL import Image
+
+    from agrotools.agents.task import TaskFile
+
+    files = [TaskFile(each.name, each.path, each.kind, each.note or "", each.bands) for each in view.files]
+    return [Image.open(BytesIO(picture.data)) for file in files if (picture := file.picture)]
+
+
+@cache
+def published() -> Benchmark:
+    """Return ``embedded``, whose questions are drawn anew."""
+    return load_as("embedded", Loading(files_later=True))
+
+
+def draw_group(split: Split, seed: int, group: int, progress: Progress = no_progress, place: str = "env") -> Benchmark:
+    """Return the benchmark of a group of rows, which is drawn unless the folder ``place`` of the cache has it."""
+    embedded = published()
+    asked = [each for each in embedded.samples if each.answerable and any(map(counts_in_fas, each.answer))]
+    asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
+    taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
+    fresh = _FIRST_SEED + len(SPLITS) * (_MOST_GROUPS * seed + group) + SPLITS.index(split)
+    folder = cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # several processes train together
+        if not folder.is_dir():
+            write_fresh(replace(embedded, samples=taken), fresh, folder, progress=progress, workers=MOST_MAKERS)
+    return load_folder(folder)
+
+
+@cache
+def _questions(split: Split, seed: int, group: int) -> dict[str, Question]:
+    benchmark = draw_group(split, seed, group)
+    right = {sample.id for sample in benchmark.samples if reference_reward(sample) == 1}
+    kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
+    questions: dict[str, Question] = {}
+    for sample in kept:
+        view = benchmark.view(sample, "end-to-end")
+        questions[sample.id] = Question(sample.model_copy(update={"reference": None}), view, _prompt(view))
+    return questions
+
+
+def reference_reward(sample: Sample) -> float:
+    """Return the reward of the answer that follows from the recorded results of the reference calls."""
+    assert sample.reference is not None
+    steps = reference_history(sample.reference)
+    answer = run_now(OraclePolicy(sample).act(published().view(sample, "end-to-end"), steps))
+    assert isinstance(answer, Answer)
+    last = Step(turn=len(steps), kind="answer", text=answer.text)
+    return outcome_value(sample, Trajectory(steps=(*steps, last), termination="answered"))
+
+
+def _prompt(view: SampleView) -> str:
+    """Return the whole prompt: the instructions of ``agrotools eval`` but for the end, the files and the question."""
+    rules = render("tool_calling_system").rpartition("\n- ")[0] + _SUBMIT
+    files = [part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)]
+    listed = [render("files", count=len(files)), *files] if files else []
+    return "\n".join([rules, "", *listed, "", render("question", query=view.query)])
+
+
+@cache
+def tools_of_process() -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+    """Start the tool workers of this process, on an event loop in a thread of its own; both end with the process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="agrotools-env", daemon=True).start()
+
+    async def start() -> ToolExecutor:
+        return await ToolExecutor(cache=ResultCache(), backends=published().header.backends).__aenter__()
+
+    executor = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    atexit.register(lambda: asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result())
+    return loop, executor
+
+
+class Env:
+    """One episode at a time: :meth:`reset` asks a question, the tools are methods, :meth:`get_reward` scores.
+
+    Tools return text as ``agrotools eval`` shows it to a model, also if a call fails. The reward is that of
+    ``agrotools eval`` (Final Answer Score), -1 to 1: parts of the answer that are right, 0 without a submitted form; a
+    refusal earns 1 if the question has no answer, and costs 1 on its answerable twin.
+    """
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._submitted, self._has_form, self._is_over = list[str](), False, True
+
+    def reset(self, **row: Any) -> str:
+        """Start the episode of a row of :func:`env_rows` and return its prompt.
+
+        Args:
+            **row: ``id`` of the row; other columns are ignored.
+
+        Raises:
+            UsageError: there is no such row.
+        """
+        question = _question(row.get("id"))
+        self._close()
+        self._session = Session(question.sample, question.view)
+        self._submitted, self._is_over = [], False
+        return question.prompt
+
+    def submit_answer(self, answer: str) -> str:
+        """Submit the answer. The first call returns the form of the answer; call it again with the filled form.
+
+        Args:
+            answer: first the answer in your own words with every value that the question asks for, then the filled form
+
+        Returns:
+            The form, or that the answer is submitted.
+        """
+        if self._session is None or self._is_over:
+            return "The episode is over."
+        view = self._session.view
+        self._submitted.append(str(answer))
+        is_complete_form = not view.form or is_complete(str(answer), view.form, listed=True)
+        self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
+        self._has_form = is_complete_form or is_complete(str(answer), view.form)
+        return "The answer is submitted." if self._is_over else f"{closing_message(view)}\nCall submit_answer with it."
+
+    def get_reward(self) -> float:
+        """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""
+        if self._session is None or not self._submitted:
+            return 0.0
+        answered = self._session.trajectory(self._submitted[-1], "answered" if self._has_form else "no_form")
+        return outcome_value(self._session.sample, answered)
+
+    @property
+    def close(self) -> Callable[[], None]:
+        """Function that ends the episode and removes its files. TRL offers the functions of the class as tools, so
+        that this is a property."""
+        return self._close
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._session, self._is_over = None, True
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        if self._session is None or self._is_over or self._submitted or len(self._session.outcomes) >= MOST_CALLS:
+            last = "call submit_answer" if self._session and not self._is_over else "the episode is over"
+            error = ErrorInfo(kind="unknown_tool", message="no further tool can be called", hint=last)
+            return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
+        loop, executor = tools_of_process()
+        called: Future[str] = asyncio.run_coroutine_threadsafe(self._session.call(executor, tool, arguments), loop)
+        return called.result()
+
+
+def _question(row_id: Any) -> Question:
+    match = _ROW.fullmatch(row_id) if isinstance(row_id, str) else None
+    split, seed, group, sample_id = match.groups() if match else ("", "0", "0", "")
+    found = _questions(split, int(seed), int(group)).get(sample_id) if match else None  # pyright: ignore[reportArgumentType]
+    if found is None:
+        raise UsageError(f"there is no row {row_id!r}", hint='reset with a row of agrotools.env_rows("train", 100)')
+    return found
+
+
+def _method(spec: ToolSpec) -> Callable[..., str]:
+    def call(self: Env, /, **arguments: Any) -> str:
+        return self._call(spec.name, arguments)  # pyright: ignore[reportPrivateUsage]
+
+    offered = spec.offered()
+    return with_signature(call, ToolDescription(**offered), str, is_method=True)
+
+
+for _spec in tool_specs(AGROTOOLS):
+    setattr(Env, _spec.name, _method(_spec))
