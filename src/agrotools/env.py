@@ -137,11 +137,17 @@ def _questions(split: Split, seed: int, group: int) -> dict[str, Question]:
     benchmark = draw_group(split, seed, group)
     right = {sample.id for sample in benchmark.samples if reference_reward(sample) == 1}
     kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
-    questions: dict[str, Question] = {}
-    for sample in kept:
-        view = benchmark.view(sample, "end-to-end")
-        questions[sample.id] = Question(sample.model_copy(update={"reference": None}), view, _prompt(view))
-    return questions
+    return {sample.id: question_of(benchmark, sample) for sample in kept}
+
+
+def question_of(benchmark: Benchmark, sample: Sample) -> Question:
+    """Return a sample as it is asked: instructions of ``agrotools eval`` but for the end, its files, its query."""
+    view = benchmark.view(sample, "end-to-end")
+    rules = render("tool_calling_system").rpartition("\n- ")[0] + _SUBMIT
+    files = [part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)]
+    listed = [render("files", count=len(files)), *files, ""] if files else []
+    prompt = "\n".join([rules, "", *listed, render("question", query=view.query)])
+    return Question(sample.model_copy(update={"reference": None}), view, prompt)
 
 
 def reference_reward(sample: Sample) -> float:
@@ -152,14 +158,6 @@ def reference_reward(sample: Sample) -> float:
     assert isinstance(answer, Answer)
     last = Step(turn=len(steps), kind="answer", text=answer.text)
     return outcome_value(sample, Trajectory(steps=(*steps, last), termination="answered"))
-
-
-def _prompt(view: SampleView) -> str:
-    """Return the whole prompt: the instructions of ``agrotools eval`` but for the end, the files and the question."""
-    rules = render("tool_calling_system").rpartition("\n- ")[0] + _SUBMIT
-    files = [part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)]
-    listed = [render("files", count=len(files)), *files] if files else []
-    return "\n".join([rules, "", *listed, "", render("question", query=view.query)])
 
 
 @cache
@@ -185,7 +183,8 @@ class Env:
     """
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self.session: Session | None = None
+        """The sample of the episode with its calls; it knows the gold."""
         self._submitted, self._has_form, self._is_over = list[str](), False, True
 
     def reset(self, **row: Any) -> str:
@@ -199,7 +198,7 @@ class Env:
         """
         question = _question(row.get("id"))
         self._close()
-        self._session = Session(question.sample, question.view)
+        self.session = Session(question.sample, question.view)
         self._submitted, self._is_over = [], False
         return question.prompt
 
@@ -212,9 +211,9 @@ class Env:
         Returns:
             The form, or that the answer is submitted.
         """
-        if self._session is None or self._is_over:
+        if self.session is None or self._is_over:
             return "The episode is over."
-        view = self._session.view
+        view = self.session.view
         self._submitted.append(str(answer))
         is_complete_form = not view.form or is_complete(str(answer), view.form, listed=True)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
@@ -223,10 +222,10 @@ class Env:
 
     def get_reward(self) -> float:
         """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""
-        if self._session is None or not self._submitted:
+        if self.session is None or not self._submitted:
             return 0.0
-        answered = self._session.trajectory(self._submitted[-1], "answered" if self._has_form else "no_form")
-        return outcome_value(self._session.sample, answered)
+        answered = self.session.trajectory(self._submitted[-1], "answered" if self._has_form else "no_form")
+        return outcome_value(self.session.sample, answered)
 
     @property
     def close(self) -> Callable[[], None]:
@@ -235,17 +234,17 @@ class Env:
         return self._close
 
     def _close(self) -> None:
-        if self._session is not None:
-            self._session.close()
-        self._session, self._is_over = None, True
+        if self.session is not None:
+            self.session.close()
+        self.session, self._is_over = None, True
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> str:
-        if self._session is None or self._is_over or self._submitted or len(self._session.outcomes) >= MOST_CALLS:
-            last = "call submit_answer" if self._session and not self._is_over else "the episode is over"
+        if self.session is None or self._is_over or self._submitted or len(self.session.outcomes) >= MOST_CALLS:
+            last = "call submit_answer" if self.session and not self._is_over else "the episode is over"
             error = ErrorInfo(kind="unknown_tool", message="no further tool can be called", hint=last)
             return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
         loop, executor = tools_of_process()
-        called: Future[str] = asyncio.run_coroutine_threadsafe(self._session.call(executor, tool, arguments), loop)
+        called: Future[str] = asyncio.run_coroutine_threadsafe(self.session.call(executor, tool, arguments), loop)
         return called.result()
 
 
