@@ -2,10 +2,10 @@
 
     python performance/env.py [--episodes N]
 
-One process. Resets and rewards are of all rows of two groups, which are drawn first unless the cache has them; every
-reward is of a submission of its own, read anew. Episodes call random tools with random valid or hostile arguments, and
-submit random or hostile answers. Resident memory is that of this process, in MB; tool workers are replaced when they
-grow, and their number is shown.
+One process; seconds of its processor, since other work on the machine is no part of it. Resets and rewards are of all
+rows of three groups, which are drawn first unless the cache has them; every reward is of a submission of its own, read
+anew. Episodes call random tools with random valid or hostile arguments, and submit random or hostile answers. Resident
+memory is that of this process, in MB; tool workers are replaced when they grow, and their number is shown.
 """
 
 import argparse
@@ -26,7 +26,7 @@ DEEP = []
 for _ in range(5_000):
     DEEP = [DEEP]
 HOSTILE = [
-    None, True, -1, 0, 10**400, float("nan"), float("inf"), -1e308, "", "\0", "\ud800", "../../etc/passwd", "/etc/passwd",
+    None, True, -1, 0, 10**400, float("nan"), float("inf"), -1e308, "", "\0", "\ud800", "../../etc/passwd",
     "a" * 1_000_000, [], [[]], {}, {"$ref": "steps[0]"}, DEEP, object(), b"\xff", {1: 2}, [0] * 200_000, "{{ 7 * 7 }}",
     "</observation>", "; rm -rf /", "9**9**9**9", "__import__('os').system('id')", [1e30, 1e30, -1e30, -1e30],
 ]  # fmt: skip
@@ -39,30 +39,35 @@ def main() -> None:
     rows = [*at.env_rows("train", 20), *at.env_rows("validation", 10)]
     rng = Random(0)
     print(f"{speed_of_resets(rows):12,.0f} resets/s")
-    print(f"{speed_of_rewards(rows, rng):12,.0f} rewards/s")
+    for what, speed in zip(("rewards", "resets with two submissions and a reward"), speeds(rows, rng), strict=True):
+        print(f"{speed:12,.0f} {what}/s")
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
         play(rows, episodes, rng, Path(folder))
 
 
 def speed_of_resets(rows: list[dict]) -> float:
-    env, started = Env(), time.perf_counter()
+    env, started = Env(), time.process_time()
     for number in range(RESETS):
         env.reset(**rows[number % len(rows)])
-    return RESETS / (time.perf_counter() - started)
+    return RESETS / (time.process_time() - started)
 
 
-def speed_of_rewards(rows: list[dict], rng: Random) -> float:
-    finished: list[Env] = []
+def speeds(rows: list[dict], rng: Random) -> tuple[float, float]:
+    env, of_rewards, of_episodes = Env(), 0.0, 0.0
     for number in range(REWARDS):
-        env = Env()
-        env.reset(**rows[number % len(rows)])
-        env.submit_answer(f"{rng.random()}\n{random_answer(asked_slots(env.session.sample.answer), rng)}")
-        finished.append(env)
-    started = time.perf_counter()
-    for env in finished:
+        row = rows[number % len(rows)]
+        env.reset(**row)
+        answer = f"{rng.random()}\n{random_answer(asked_slots(env.session.sample.answer), rng)}"
+        started = time.process_time()
+        env.reset(**row)
+        env.submit_answer("an answer in own words")
+        env.submit_answer(answer)
+        submitted = time.process_time()
         env.get_reward()
-    return REWARDS / (time.perf_counter() - started)
+        of_rewards += time.process_time() - submitted
+        of_episodes += time.process_time() - started
+    return REWARDS / of_rewards, REWARDS / of_episodes
 
 
 def play(rows: list[dict], episodes: int, rng: Random, folder: Path) -> None:

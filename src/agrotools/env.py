@@ -34,7 +34,7 @@ from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, load_folder
 from agrotools.models import TextPart
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
-from agrotools.text.loose_json import dumps
+from agrotools.text.loose_json import NotJson, dumps, storable
 from agrotools.text.submission import is_complete
 from agrotools.tools import AGROTOOLS, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -213,11 +213,11 @@ class Env:
         """
         if self.session is None or self._is_over:
             return "The episode is over."
-        view = self.session.view
-        self._submitted.append(str(answer))
-        is_complete_form = not view.form or is_complete(str(answer), view.form, listed=True)
+        view, text = self.session.view, _as_text(answer)
+        self._submitted.append(text)
+        is_complete_form = not view.form or is_complete(text, view.form, listed=True)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
-        self._has_form = is_complete_form or is_complete(str(answer), view.form)
+        self._has_form = is_complete_form or is_complete(text, view.form)
         return "The answer is submitted." if self._is_over else f"{closing_message(view)}\nCall submit_answer with it."
 
     def get_reward(self) -> float:
@@ -246,6 +246,14 @@ class Env:
         loop, executor = tools_of_process()
         called: Future[str] = asyncio.run_coroutine_threadsafe(self.session.call(executor, tool, arguments), loop)
         return called.result()
+
+
+def _as_text(answer: object) -> str:
+    """Return an answer as text: other JSON values, such as an object of the items, as JSON; what is no JSON is empty."""
+    try:
+        return answer if isinstance(answer, str) else dumps(storable(answer))
+    except NotJson:
+        return ""
 
 
 def _question(row_id: Any) -> Question:
