@@ -10,17 +10,18 @@ import atexit
 import re
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple, get_args
 
 from filelock import FileLock
 
 from agrotools.agents.baselines.simple import OraclePolicy
-from agrotools.agents.images import file_parts
+from agrotools.agents.images import PREVIEWED_KINDS, Picture, file_parts, make_picture
 from agrotools.agents.llm import FORM_REQUESTS, closing_message, error_data, render
 from agrotools.agents.modes import reference_history
 from agrotools.agents.session import Session
@@ -28,7 +29,7 @@ from agrotools.agents.task import ToolDescription, with_signature
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
 from agrotools.core import Answer, ErrorInfo, Sample, SampleView, Step, ToolSpec, Trajectory, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import no_progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, load_folder
 from agrotools.models import TextPart
@@ -84,31 +85,25 @@ def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> li
             f"no rows of split {split!r}, n {n}, seed {seed}", hint=f"one of {', '.join(SPLITS)}; n from 1"
         )
     rows: list[dict[str, Any]] = []
-    for row_id, question in _each_question(split, seed):
-        row: dict[str, Any] = {"prompt": [{"role": "user", "content": ""}], "id": row_id}
-        rows.append(row | {"images": _pictures(question.view)} if images else row)
-        if len(rows) == n:
-            break
-    return rows
-
-
-def _each_question(split: Split, seed: int) -> Iterator[tuple[str, Question]]:
     for group in range(_MOST_GROUPS):
         questions = [*_questions(split, seed, group).items()]
         Random(group).shuffle(questions)
-        yield from ((f"{split}-{seed}-{group}:{sample_id}", question) for sample_id, question in questions)
-    raise UsageError(f"seed {seed} of {split} has no more rows", hint="take another seed for the others")
+        for sample_id, question in questions[: n - len(rows)]:
+            row = {"prompt": [{"role": "user", "content": ""}], "id": f"{split}-{seed}-{group}:{sample_id}"}
+            rows.append(row | ({"images": _pictures(question.view)} if images else {}))
+        if len(rows) == n:
+            return rows
+    raise UsageError(f"seed {seed} of {split} has {len(rows):,} rows", hint="take another seed for the others")
 
 
 def _pictures(view: SampleView) -> list[Any]:
-    from io import BytesIO
+    made = [make_picture(Path(f.path), f.name, f.kind, f.bands) for f in view.files if f.kind in PREVIEWED_KINDS]
+    return [picture.image for picture in made if isinstance(picture, Picture)]
 
-    from PIL import Image
 
-    from agrotools.agents.task import TaskFile
-
-    files = [TaskFile(each.name, each.path, each.kind, each.note or "", each.bands) for each in view.files]
-    return [Image.open(BytesIO(picture.data)) for file in files if (picture := file.picture)]
+def fresh_seed(split: Split, seed: int, group: int) -> int:
+    """Return the number, as of ``--fresh-seed``, that the scenes of a group of rows are drawn with."""
+    return _FIRST_SEED + len(SPLITS) * (_MOST_GROUPS * seed + group) + SPLITS.index(split)
 
 
 @cache
@@ -117,18 +112,18 @@ def published() -> Benchmark:
     return load_as("embedded", Loading(files_later=True))
 
 
-def draw_group(split: Split, seed: int, group: int, progress: Progress = no_progress, place: str = "env") -> Benchmark:
+def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
     """Return the benchmark of a group of rows, which is drawn unless the folder ``place`` of the cache has it."""
     embedded = published()
     asked = [each for each in embedded.samples if each.answerable and any(map(counts_in_fas, each.answer))]
     asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
     taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
-    fresh = _FIRST_SEED + len(SPLITS) * (_MOST_GROUPS * seed + group) + SPLITS.index(split)
-    folder = cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}"
+    fresh = fresh_seed(split, seed, group)
+    folder = cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # several processes train together
         if not folder.is_dir():
-            write_fresh(replace(embedded, samples=taken), fresh, folder, progress=progress, workers=MOST_MAKERS)
+            write_fresh(replace(embedded, samples=taken), fresh, folder, progress=no_progress, workers=MOST_MAKERS)
     return load_folder(folder)
 
 
@@ -249,7 +244,7 @@ class Env:
 
 
 def _as_text(answer: object) -> str:
-    """Return an answer as text: other JSON values, such as an object of the items, as JSON; what is no JSON is empty."""
+    """Return an answer as text: an object of the items and other JSON as JSON; empty what is no JSON."""
     try:
         return answer if isinstance(answer, str) else dumps(storable(answer))
     except NotJson:

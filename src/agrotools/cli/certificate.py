@@ -15,6 +15,7 @@ from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import GuessPolicy, ImmediatePolicy, OraclePolicy, derived_values
+from agrotools.agents.llm import FORM_REQUESTS
 from agrotools.agents.modes import Policy, reference_history, run_end_to_end
 from agrotools.agents.session import Session
 from agrotools.benchmarks.pack import read_pack
@@ -116,9 +117,8 @@ def _submitted(episode: _Episode, text: str) -> float:
 
 
 def _submit(env: Env, text: str) -> float:
-    env.submit_answer(text)
-    env.submit_answer(text)
-    env.submit_answer(text)
+    for _ in range(FORM_REQUESTS + 1):
+        env.submit_answer(text)
     reward = env.get_reward()
     env.close()
     return reward
@@ -170,7 +170,7 @@ def _shows_marks(episode: _Episode) -> bool:
     env.session = Session(marked, view.model_copy(update={"files": episode.view.files}))
     calls = [step.call for step in reference_history(sample.reference) if step.call] if sample.reference else []
     texts = [prompt, *(getattr(env, call.tool)(**call.arguments) for call in calls)]
-    texts += [env.submit_answer("?"), env.submit_answer("?"), env.submit_answer("?")]
+    texts += [env.submit_answer("?") for _ in range(FORM_REQUESTS + 1)]
     env.close()
     return any(mark in text for text in texts for mark in (_TEXT, str(_NUMBER)))
 
