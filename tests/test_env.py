@@ -37,7 +37,7 @@ TWINS = [next(each for each in SAMPLES if each.twin and each.answerable is answe
 def _not_drawn(monkeypatch: pytest.MonkeyPatch):
     """The questions are those of the package, whose files are not there: what is asserted needs none."""
     asked = {each.id: question_of(published(), each) for each in (NUMBER, *TWINS)}
-    monkeypatch.setattr(environment, "_questions", lambda *_: asked)
+    monkeypatch.setattr(environment, "questions", lambda *_: asked)
 
 
 def started(sample: Any) -> at.Env:
@@ -135,19 +135,16 @@ def test_splits_seeds_and_published_benchmarks_share_no_scene():
 
 
 def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatch):
-    without_calls = NUMBER.model_copy(update={"reference": None})
-    episode = SimpleNamespace(
-        row_id=f"train-0-0:{NUMBER.id}", sample=without_calls, view=published().view(NUMBER, "end-to-end")
-    )
+    view = published().view(NUMBER, "end-to-end")
+    episode = SimpleNamespace(row_id=f"train-0-0:{NUMBER.id}", sample=NUMBER, view=view)
     assert not certificate._shows_marks(episode)
     assert not certificate._tells_number(episode)
     told = NUMBER.model_copy(
         update={"query": f"{NUMBER.query} It is about {NUMBER.answer[0].value}.", "reference": None}
     )
     assert certificate._tells_number(SimpleNamespace(sample=told))
-    seen = question_of
     monkeypatch.setattr(
-        certificate, "question_of", lambda _, sample: seen(published(), sample)._replace(prompt=str(sample.answer))
+        environment, "question_of", lambda *given: question_of(*given)._replace(prompt=str(given[1].answer))
     )
     assert certificate._shows_marks(episode)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from filelock import FileLock
 
@@ -50,15 +50,17 @@ MOST_CALLS = 20
 """Maximum number of tool calls of an episode."""
 _FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
 _ROW = re.compile(r"(train|validation|test)-(\d{1,6})-(\d{1,3}):([\w-]+)")
-_SUBMIT = """
+SUBMIT = """
 - At the end, call submit_answer with the answer, in your own words, with every value that the question asks for. It
   returns a form: call submit_answer again with the filled form. Only a submitted form counts, and after the first
   submission no other tool can be called."""
+"""Rule on the end of an episode, in place of that of ``agrotools eval``."""
 
 
 class Question(NamedTuple):
     """A sample without its reference calls, what an agent may see of it, and its whole prompt."""
 
+    row_id: str
     sample: Sample
     view: SampleView
     prompt: str
@@ -86,10 +88,10 @@ def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> li
         )
     rows: list[dict[str, Any]] = []
     for group in range(_MOST_GROUPS):
-        questions = [*_questions(split, seed, group).items()]
-        Random(group).shuffle(questions)
-        for sample_id, question in questions[: n - len(rows)]:
-            row = {"prompt": [{"role": "user", "content": ""}], "id": f"{split}-{seed}-{group}:{sample_id}"}
+        drawn = [*questions(split, seed, group).values()]
+        Random(group).shuffle(drawn)
+        for question in drawn[: n - len(rows)]:
+            row = {"prompt": [{"role": "user", "content": ""}], "id": question.row_id}
             rows.append(row | ({"images": _pictures(question.view)} if images else {}))
         if len(rows) == n:
             return rows
@@ -113,7 +115,7 @@ def published() -> Benchmark:
 
 
 def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
-    """Return the benchmark of a group of rows, which is drawn unless the folder ``place`` of the cache has it."""
+    """Return the benchmark of a group of rows, which is drawn unless ``place``, a folder of the cache, has it."""
     embedded = published()
     asked = [each for each in embedded.samples if each.answerable and any(map(counts_in_fas, each.answer))]
     asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
@@ -128,31 +130,32 @@ def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Bench
 
 
 @cache
-def _questions(split: Split, seed: int, group: int) -> dict[str, Question]:
+def questions(split: Split, seed: int, group: int) -> dict[str, Question]:
+    """Return the questions of a group by id of the sample: those whose reference answer, and the twin's, is right."""
     benchmark = draw_group(split, seed, group)
-    right = {sample.id for sample in benchmark.samples if reference_reward(sample) == 1}
+    right = {sample.id for sample in benchmark.samples if outcome_value(sample, reference_answer(sample)) == 1}
     kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
-    return {sample.id: question_of(benchmark, sample) for sample in kept}
+    return {each.id: question_of(benchmark, each, f"{split}-{seed}-{group}:{each.id}") for each in kept}
 
 
-def question_of(benchmark: Benchmark, sample: Sample) -> Question:
+def question_of(benchmark: Benchmark, sample: Sample, row_id: str = "") -> Question:
     """Return a sample as it is asked: instructions of ``agrotools eval`` but for the end, its files, its query."""
     view = benchmark.view(sample, "end-to-end")
-    rules = render("tool_calling_system").rpartition("\n- ")[0] + _SUBMIT
+    rules = render("tool_calling_system").rpartition("\n- ")[0] + SUBMIT
     files = [part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)]
     listed = [render("files", count=len(files)), *files, ""] if files else []
     prompt = "\n".join([rules, "", *listed, render("question", query=view.query)])
-    return Question(sample.model_copy(update={"reference": None}), view, prompt)
+    return Question(row_id, sample.model_copy(update={"reference": None}), view, prompt)
 
 
-def reference_reward(sample: Sample) -> float:
-    """Return the reward of the answer that follows from the recorded results of the reference calls."""
+def reference_answer(sample: Sample) -> Trajectory:
+    """Return the reference calls of a sample with the answer that follows from their recorded results."""
     assert sample.reference is not None
     steps = reference_history(sample.reference)
     answer = run_now(OraclePolicy(sample).act(published().view(sample, "end-to-end"), steps))
     assert isinstance(answer, Answer)
     last = Step(turn=len(steps), kind="answer", text=answer.text)
-    return outcome_value(sample, Trajectory(steps=(*steps, last), termination="answered"))
+    return Trajectory(steps=(*steps, last), termination="answered")
 
 
 @cache
@@ -161,10 +164,8 @@ def tools_of_process() -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="agrotools-env", daemon=True).start()
 
-    async def start() -> ToolExecutor:
-        return await ToolExecutor(cache=ResultCache(), backends=published().header.backends).__aenter__()
-
-    executor = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    executor = ToolExecutor(cache=ResultCache(), backends=published().header.backends)
+    asyncio.run_coroutine_threadsafe(executor.__aenter__(), loop).result()
     atexit.register(lambda: asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result())
     return loop, executor
 
@@ -183,10 +184,7 @@ class Env:
         self._submitted, self._has_form, self._is_over = list[str](), False, True
 
     def reset(self, **row: Any) -> str:
-        """Start the episode of a row of :func:`env_rows` and return its prompt.
-
-        Args:
-            **row: ``id`` of the row; other columns are ignored.
+        """Start the episode of a row of :func:`env_rows`, named by its ``id``, and return its prompt.
 
         Raises:
             UsageError: there is no such row.
@@ -229,7 +227,7 @@ class Env:
         return self._close
 
     def _close(self) -> None:
-        if self.session is not None:
+        if self.session:
             self.session.close()
         self.session, self._is_over = None, True
 
@@ -252,9 +250,10 @@ def _as_text(answer: object) -> str:
 
 
 def _question(row_id: Any) -> Question:
-    match = _ROW.fullmatch(row_id) if isinstance(row_id, str) else None
-    split, seed, group, sample_id = match.groups() if match else ("", "0", "0", "")
-    found = _questions(split, int(seed), int(group)).get(sample_id) if match else None  # pyright: ignore[reportArgumentType]
+    found: Question | None = None
+    if match := _ROW.fullmatch(str(row_id)):
+        split, seed, group, sample_id = match.groups()
+        found = questions(cast(Split, split), int(seed), int(group)).get(sample_id)
     if found is None:
         raise UsageError(f"there is no row {row_id!r}", hint='reset with a row of agrotools.env_rows("train", 100)')
     return found
@@ -264,8 +263,7 @@ def _method(spec: ToolSpec) -> Callable[..., str]:
     def call(self: Env, /, **arguments: Any) -> str:
         return self._call(spec.name, arguments)  # pyright: ignore[reportPrivateUsage]
 
-    offered = spec.offered()
-    return with_signature(call, ToolDescription(**offered), str, is_method=True)
+    return with_signature(call, ToolDescription(**spec.offered()), str, is_method=True)
 
 
 for _spec in tool_specs(AGROTOOLS):
