@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers agents clients ray models
+python tests/environments.py extras learned servers viewers agents clients ray trl models
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -13,6 +13,7 @@ learned    torch, transformers...: nets run, trained, exported and served (about
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
+trl        two steps of GRPO on the environment to train agents in, with TRL (5.5 GB)
 ray        tool calls on Ray clusters of this machine, with workers, nodes, actors and the command killed (0.3 GB)
 models     three small models answer benchmarks (1.7 GB, hours): tests/real_models; other GGUF files of a folder
            AGROTOOLS_TEST_MODELS; run folders stay in .versions/models-runs or AGROTOOLS_TEST_MODELS_RUNS
@@ -88,6 +89,7 @@ ENVIRONMENTS = {
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
     "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py", "tests/tools/test_ray_executor.py"]),
+    "trl": Environment(install=["trl>=1.16,<2"], pytest=["tests/test_env_trl.py"]),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),

@@ -28,14 +28,15 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_public_names_and_signatures():
     assert sorted(at.__all__) == [
-        "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "InvalidRunError",
+        "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
-        "Task", "ToolCall", "ToolError", "compare", "dose_curve", "evaluate", "expected_costs", "load_benchmark",
-        "measure_zones", "merge", "read_run", "score", "study", "tool",
+        "Task", "ToolCall", "ToolError", "compare", "dose_curve", "env_rows", "evaluate", "expected_costs",
+        "load_benchmark", "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
         "dose_curve": ["runs", "mode", "metric"],
+        "env_rows": ["split", "n", "seed", "images"],
         "evaluate": [
             *("benchmark", "model", "mode", "quick", "limit", "shard", "epochs", "protocol", "base_url"),
             *("out", "progress", "options"),

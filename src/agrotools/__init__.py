@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
     from agrotools.core.base import InvalidRunError
     from agrotools.core.record import Record
+    from agrotools.env import Env, env_rows
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
     from agrotools.report.costs import expected_costs
@@ -60,11 +61,13 @@ _MODULES = {
     ),
     "InvalidRunError": "agrotools.core.base",
     "Benchmark": "agrotools.formats.benchmark",
+    "Env": "agrotools.env",
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
     "Task": "agrotools.agents.task",
     "dose_curve": "agrotools.report.curve",
+    "env_rows": "agrotools.env",
     "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
     "measure_zones": "agrotools.tools.zones",
@@ -79,6 +82,7 @@ __all__ = [
     "Benchmark",
     "CallTools",
     "Comparison",
+    "Env",
     "InvalidRunError",
     "MetricDifference",
     "MetricScore",
@@ -94,6 +98,7 @@ __all__ = [
     "ToolError",
     "compare",
     "dose_curve",
+    "env_rows",
     "evaluate",
     "expected_costs",
     "load_benchmark",

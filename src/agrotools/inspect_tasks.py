@@ -10,10 +10,7 @@ The metric ``fas`` is that of ``agrotools eval``; scores of single samples are t
 
 import asyncio
 import math
-import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from inspect_ai import Task, task
@@ -37,10 +34,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
 from inspect_ai.tool import ToolCall as InspectCall
 
-from agrotools.agents.llm import LLMAgent, observation_text
+from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
+from agrotools.agents.session import Session
 from agrotools.benchmarks.loading import Loading, load_as
-from agrotools.core import ErrorInfo, Observation, Record, Step, ToolCall, ToolOutcome, ToolSpec, Trajectory
+from agrotools.core import ErrorInfo, Observation, Record, ToolCall, ToolOutcome, ToolSpec, Trajectory
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
@@ -51,7 +49,6 @@ from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 
 MODE: Literal["end-to-end"] = "end-to-end"
 MAX_STEPS = 20
@@ -62,10 +59,10 @@ _TRAJECTORY, _RECORD = "agrotools_trajectory", "agrotools_record"
 
 
 class _Sessions:
-    """Samples in work, by the id of Inspect's sample, and the worker processes that they share."""
+    """Samples in work with their agents, by the id of Inspect's sample, and the worker processes that they share."""
 
     def __init__(self) -> None:
-        self.open: dict[str, _Session] = {}
+        self.open: dict[str, tuple[Session, LLMAgent]] = {}
         self._executors: dict[str, ToolExecutor] = {}
         self._starting = asyncio.Lock()
 
@@ -81,26 +78,6 @@ class _Sessions:
             await self._executors.popitem()[1].__aexit__(None, None, None)
 
 
-class _Session:
-    """One sample: what it shows, its files, and the calls that were made."""
-
-    def __init__(self, benchmark: Benchmark, sample_id: str, executor: ToolExecutor) -> None:
-        (found,) = [each for each in benchmark.samples if each.id == sample_id]
-        self.sample = benchmark.prepare(found)
-        self.view = benchmark.view(self.sample, MODE)
-        self.folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
-        self.workspace = Workspace(self.view.files, self.folder)
-        self.executor, self.outcomes = executor, list[tuple[ToolCall, ToolOutcome]]()
-        self.agent: LLMAgent | None = None
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Execute a call and return the observation as a model sees it."""
-        call = ToolCall(tool=name, arguments=arguments)
-        outcome = await self.executor.run(call, self.workspace, self.sample.toolset)
-        self.outcomes.append((call, outcome))
-        return observation_text(Step(turn=0, kind="call", call=call, observation=outcome.observation))
-
-
 _SESSIONS = _Sessions()
 
 
@@ -111,11 +88,11 @@ class EndWorkers(Hooks):
 
 
 @tool
-def agricultural_tool(spec: ToolSpec, session: _Session) -> Tool:
+def agricultural_tool(spec: ToolSpec, session: Session, executor: ToolExecutor) -> Tool:
     """Return a tool of a sample, with its name, description and JSON Schema."""
 
     async def execute(**kwargs: Any) -> str:
-        return await session.call(spec.name, kwargs)
+        return await session.call(executor, spec.name, kwargs)
 
     offered = spec.offered()
     parameters = ToolParams.model_validate(offered["parameters"])
@@ -180,12 +157,13 @@ def prepare_sample(benchmark: Benchmark) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         executor = await _SESSIONS.executor(benchmark)
-        session = await asyncio.to_thread(_Session, benchmark, str(state.sample_id), executor)
-        _SESSIONS.open[state.uuid] = session
-        session.agent = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
-        messages, specs = await session.agent.request_for(session.view, ())
+        sample = await asyncio.to_thread(benchmark.prepare, benchmark.sample(str(state.sample_id)))
+        session = Session(sample, benchmark.view(sample, MODE))
+        agent = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
+        _SESSIONS.open[state.uuid] = session, agent
+        messages, specs = await agent.request_for(session.view, ())
         state.messages = [_chat_message(each) for each in messages]
-        state.tools = [agricultural_tool(spec, session) for spec in specs]
+        state.tools = [agricultural_tool(spec, session, executor) for spec in specs]
         return state
 
     return solve
@@ -196,7 +174,7 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
     """Return a solver that runs the loop of agrotools: calls, repairs, limits, and the form of the answer."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        session = _SESSIONS.open[state.uuid]
+        session, agent = _SESSIONS.open[state.uuid]
 
         async def call_tool(call: ToolCall) -> ToolOutcome:
             before = len(session.outcomes)
@@ -208,8 +186,7 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
             said = error.message if error else "the tool did not run"
             return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
 
-        assert session.agent is not None
-        trajectory = await run_end_to_end(session.agent, session.view, call_tool, max_steps)
+        trajectory = await run_end_to_end(agent, session.view, call_tool, max_steps)
         state.store.set(_TRAJECTORY, trajectory.model_dump(mode="json"))
         return state
 
@@ -243,10 +220,10 @@ def final_answer_score() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        session = _SESSIONS.open.pop(state.uuid)
-        shutil.rmtree(session.folder, ignore_errors=True)
+        session, _ = _SESSIONS.open.pop(state.uuid)
+        session.close()
         stored = state.store.get(_TRAJECTORY)
-        trajectory = Trajectory.model_validate(stored) if stored else _made(session, state.output.completion)
+        trajectory = Trajectory.model_validate(stored) if stored else session.trajectory(state.output.completion)
         record = Record(sample=session.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
         rows = score_record(record)
         of_pair = math.nan if session.sample.answerable else float(refused(record))  # its score needs its twin
@@ -255,15 +232,6 @@ def final_answer_score() -> Scorer:
         return Score(value=value, answer=trajectory.steps[-1].text if trajectory.steps else "", metadata=metadata)
 
     return score
-
-
-def _made(session: _Session, answer: str) -> Trajectory:
-    """Return the trajectory of another solver: the calls of our tools, and its answer."""
-    steps = [
-        Step(turn=turn, kind="call", call=call, observation=outcome.observation)
-        for turn, (call, outcome) in enumerate(session.outcomes)
-    ]
-    return Trajectory(steps=(*steps, Step(turn=len(steps), kind="answer", text=answer)), termination="answered")
 
 
 def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agrotools import env
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.sandbox.probe import RUNNERS, probe
 from support.picture_files import field, planted_rows
@@ -59,6 +60,10 @@ def write_released(folder: Path) -> None:
     (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))
 
 
+def draw_few(_folder: Path) -> None:
+    env.DRAWN_TOGETHER = 2
+
+
 def find_sandbox(_folder: Path) -> None:
     if not any(probe(runner).holds for runner in RUNNERS):
         pytest.skip("no sandbox works here")
@@ -68,6 +73,7 @@ PREPARE: dict[str, Callable[[Path], None]] = {
     "agents.md": lambda _folder: None, "README.md": write_photo, "exports.md": write_run,
     "published.md": lambda _folder: None, "python.md": lambda _folder: None, "released.md": write_released,
     "retrieval.md": write_corpus, "sandbox.md": find_sandbox, "studies.md": write_study, "tools.md": write_photo,
+    "training.md": draw_few,
 }  # fmt: skip
 
 
@@ -95,6 +101,13 @@ def test_a_tool_measures_a_photo(page: dict[str, Any]):
 @pytest.mark.parametrize("page", ["sandbox.md"], indirect=True)
 def test_code_draws_a_plot(page: dict[str, Any]):
     assert (page["result"].termination, len(page["result"].artifacts)) == ("ok", 1)
+
+
+@pytest.mark.parametrize("page", ["training.md"], indirect=True)
+def test_an_episode_earns_a_reward(page: dict[str, Any]):
+    assert "Question: " in page["prompt"]
+    assert '"value": 42' in page["observation"]
+    assert page["reward"] in (-1, 0, 1), "a refusal"
 
 
 @pytest.mark.parametrize("page", ["retrieval.md"], indirect=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field, JsonValue
 
@@ -268,39 +268,42 @@ def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any
 
         return call_async if inspect.iscoroutinefunction(call) else call_plain
 
-    function = caller(tool_result)
+    function = with_signature(caller(tool_result), tool, dict)
     function.reply = caller(to_reply)
-    function.__name__ = function.__qualname__ = tool.name
-    function.__doc__ = _docstring(tool)
-    signature = _signature(tool)
-    function.__signature__ = signature
-    function.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()} | {"return": dict}
     function.spec = tool
     return function
 
 
-def _signature(tool: ToolDescription) -> inspect.Signature:
+def with_signature(function: Any, tool: ToolDescription, returns: type, *, is_method: bool = False) -> Any:
+    """Return ``function`` with the name, docstring, arguments by keyword and types of a tool, for agent frameworks."""
+    function.__name__ = function.__qualname__ = tool.name
+    function.__doc__ = _docstring(tool)
     properties, required = _properties(tool), cast("list[str]", tool.parameters.get("required", []))
-    return inspect.Signature(
-        [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=_annotation(schema),
-                default=inspect.Parameter.empty if name in required else schema.get("default"),
-            )
-            for name, schema in properties.items()
-        ],
-        return_annotation=dict,
-    )
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=_annotation(schema) if name in required or "default" in schema else _annotation(schema) | None,
+            default=inspect.Parameter.empty if name in required else schema.get("default"),
+        )
+        for name, schema in properties.items()
+    ]
+    receiver = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)] if is_method else []
+    function.__signature__ = inspect.Signature([*receiver, *parameters], return_annotation=returns)
+    function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": returns}
+    return function
 
 
 def _docstring(tool: ToolDescription) -> str:
-    arguments = "\n".join(
-        f"    {name}: {' '.join(str(schema.get('description', '')).split())}"
-        for name, schema in _properties(tool).items()
-    )
+    arguments = "\n".join(f"    {name}: {_about(name, schema)}" for name, schema in _properties(tool).items())
     return f"{tool.description.strip()}\n\nArgs:\n{arguments}" if arguments else tool.description.strip()
+
+
+def _about(name: str, schema: Mapping[str, Any]) -> str:
+    """Return the description of an argument, which no framework accepts empty, with the fields of its objects."""
+    words = " ".join(str(schema.get("description", "")).split()) or name.replace("_", " ")
+    shape = schema.get("items", schema)
+    return f"{words}; JSON Schema {json.dumps(shape)}" if "properties" in shape else words
 
 
 def _properties(tool: ToolDescription) -> dict[str, dict[str, Any]]:
@@ -308,9 +311,17 @@ def _properties(tool: ToolDescription) -> dict[str, dict[str, Any]]:
 
 
 def _annotation(schema: Mapping[str, Any]) -> Any:
-    kinds = [each.get("type") for each in schema.get("anyOf", [schema])]
-    types = [_TYPES[kind] for kind in kinds if kind in _TYPES]
+    schemas = schema.get("anyOf", [schema])
+    types = [_type_of(each) for each in schemas if each.get("type") in _TYPES]
     annotation: Any = types[0] if types else Any
     for other in types[1:]:
         annotation |= other
-    return annotation | None if types and "null" in kinds else annotation
+    return annotation | None if types and any(each.get("type") == "null" for each in schemas) else annotation
+
+
+def _type_of(schema: Mapping[str, Any]) -> Any:
+    if "enum" in schema:
+        return Literal[*schema["enum"]]
+    if schema["type"] == "array" and "items" in schema:
+        return list[_annotation(schema["items"])]
+    return _TYPES[schema["type"]]

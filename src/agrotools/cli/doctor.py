@@ -20,15 +20,19 @@ def doctor(
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
     ] = None,
+    env: Annotated[bool, typer.Option("--env", help="Check the environment for training agents instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check the sandbox, the installation and plug-ins; or, with --model, what an endpoint does with images, tools,
-    schemas, seeds and logprobs, in about ten tiny requests.
+    schemas, seeds and logprobs, in about ten tiny requests; or, with --env, the reward of agrotools.Env.
 
     `agrotools eval` warns if a run needs what the endpoint lacks, and stores these findings with the run. Exit code
-    1: a plug-in cannot be loaded, or no sandbox works and running without one was not allowed; 2: the model is
-    refused; 3: no server answers.
+    1: a plug-in cannot be loaded, or no sandbox works and running without one was not allowed, or a line of
+    --env fails; 2: the model is refused; 3: no server answers.
     """
+    if env:
+        _check_env(as_json)
+        return
     if model is not None:
         _check_endpoint(model, base_url, api_key_env, as_json)
         return
@@ -50,6 +54,24 @@ def doctor(
                 show(report[name])
     broken = any(each["fault"] for each in report["plugins"]["installed"])
     raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
+
+
+def _check_env(as_json: bool) -> None:
+    """Print the certificate of the environment; exit code 1 if a line fails."""
+    from agrotools.cli.certificate import certificate
+
+    lines: list[dict[str, Any]] = []
+    for line in certificate():
+        lines.append(line._asdict())
+        if not as_json:
+            state = "PASS" if line.passed else "FAIL"
+            typer.echo(f"{state}  {line.check:<60} {line.value:5.2f}  must be {line.bound}")
+    failed = sum(not each["passed"] for each in lines)
+    if as_json:
+        print_json({"passed": not failed, "lines": lines})
+    else:
+        typer.echo(f"{'FAIL' if failed else 'PASS'}: {count_text(len(lines), 'line')}, {failed} failed")
+    raise typer.Exit(int(failed > 0))
 
 
 def _sandbox() -> dict[str, Any]:

@@ -266,10 +266,29 @@ def answer_of(record: Record) -> str | None:
 
 def refused(record: Record) -> bool:
     """Return True if a record ends in a refusal. Who draws a chart that was asked for answers, whatever is said."""
-    slots, text = asked_slots(record.sample.answer), answer_of(record)
-    if text is None or (record.trajectory and _has_drawn(slots, record.trajectory, record.sample.declared)):
-        return False
-    return refuses(slots, text)
+    text = answer_of(record)
+    return text is not None and _is_refusal(record.sample, record.trajectory, text)
+
+
+def _is_refusal(sample: Sample, trajectory: Trajectory | None, text: str) -> bool:
+    slots = asked_slots(sample.answer)
+    return not (trajectory and _has_drawn(slots, trajectory, sample.declared)) and refuses(slots, text)
+
+
+def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
+    """Return what one trajectory adds to the Final Answer Score, -1 to 1, without the record of a twin.
+
+    A refusal adds 1 on an unanswerable sample, takes 1 on its answerable twin, and else adds 0. The mean over whole
+    pairs is therefore that of the rows in FAS. No answer adds 0.
+    """
+    if trajectory.answer is None:
+        return 0.0
+    if _is_refusal(sample, trajectory, trajectory.answer) and sample.may_abstain:
+        return 1.0 if not sample.answerable else -1.0 if sample.twin else 0.0
+    slots = [slot for slot in sample.answer if counts_in_fas(slot)]
+    if not sample.answerable or not slots:
+        return 0.0
+    return min(1.0, weighted_mean(slots, [_scored(slot, sample, trajectory).value for slot in slots]))
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:

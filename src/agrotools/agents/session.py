@@ -1,0 +1,54 @@
+"""One sample in work outside the runner: its files and the calls that were made, for the loops of other packages."""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agrotools.agents.llm import observation_text
+from agrotools.agents.modes import kept_call, kept_text, storable_call
+from agrotools.core import Observation, Sample, SampleView, Step, Termination, ToolCall, ToolOutcome, Trajectory
+from agrotools.core.base import from_valid
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.workspace import Workspace
+
+
+class Session:
+    """A sample and its view, both with files that are there, and the calls that were made so far, in order."""
+
+    def __init__(self, sample: Sample, view: SampleView) -> None:
+        self.sample, self.view = sample, view
+        self.outcomes = list[tuple[ToolCall, ToolOutcome]]()
+        self._remove: Callable[[], object] = lambda: None
+
+    @cached_property
+    def _workspace(self) -> Workspace:
+        folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Workspace(self.view.files, folder)
+
+    async def call(self, executor: ToolExecutor, name: str, arguments: dict[str, Any]) -> str:
+        """Execute a call and return the observation as a model sees it; InfrastructureError: no worker starts."""
+        call, error = storable_call(from_valid(ToolCall, {"tool": name, "arguments": arguments}))
+        outcome = ToolOutcome(Observation(error=error))
+        if error is None:
+            outcome = await executor.run(call, self._workspace, self.sample.toolset)
+        call = kept_call(call)
+        self.outcomes.append((call, outcome))
+        return observation_text(Step(turn=0, kind="call", call=call, observation=outcome.observation))
+
+    def trajectory(self, answer: str, termination: Termination = "answered") -> Trajectory:
+        """Return the trajectory of the calls that were made, one per turn, and an answer."""
+        steps = [
+            Step(turn=turn, kind="call", call=call, observation=outcome.observation)
+            for turn, (call, outcome) in enumerate(self.outcomes)
+        ]
+        last = Step(turn=len(steps), kind="answer", text=kept_text(answer))
+        return Trajectory(steps=(*steps, last), termination=termination)
+
+    def close(self) -> None:
+        """Remove the files that the calls wrote; no call may follow."""
+        self._remove()

@@ -1,0 +1,162 @@
+"""The environment to train agents in: its tools, episodes, rewards and splits, and its certificate."""
+
+import inspect
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import agrotools as at
+from agrotools import env as environment
+from agrotools.agents.baselines.simple import random_answer
+from agrotools.benchmarks.pack import read_pack
+from agrotools.build.sources.drawn.fresh import STRIDE
+from agrotools.cli import certificate
+from agrotools.cli.main import app
+from agrotools.core import Record, Step, Trajectory, UsageError
+from agrotools.core.slot import asked_slots
+from agrotools.env import fresh_seed, published, question_of
+from agrotools.scoring import RunAggregator, score_record
+from agrotools.scoring.slots import outcome_value
+from agrotools.tools import AGROTOOLS
+
+pytestmark = pytest.mark.process
+SAMPLES = published().samples
+NUMBER = next(each for each in SAMPLES if [slot.type for slot in each.answer] == ["tolerance"] and not each.twin)
+TWINS = [next(each for each in SAMPLES if each.twin and each.answerable is answerable) for answerable in (True, False)]
+
+
+@pytest.fixture(autouse=True)
+def _not_drawn(monkeypatch: pytest.MonkeyPatch):
+    """The questions are those of the package, whose files are not there: what is asserted needs none."""
+    asked = {each.id: question_of(published(), each) for each in (NUMBER, *TWINS)}
+    monkeypatch.setattr(environment, "questions", lambda *_: asked)
+
+
+def started(sample: Any) -> at.Env:
+    env = at.Env()
+    env.reset(id=f"train-0-0:{sample.id}", prompt=[], images=[])
+    return env
+
+
+def test_the_tools_are_functions_of_the_class_with_types_and_docstrings():
+    public = {name: each for name, each in inspect.getmembers(at.Env, inspect.isfunction) if not name.startswith("_")}
+    tools = {name: each for name, each in public.items() if name not in ("reset", "get_reward")}
+    assert tools.keys() == {*AGROTOOLS, "submit_answer"}
+    for tool in tools.values():
+        arguments = inspect.signature(tool.__get__(at.Env())).parameters
+        assert all(each.annotation is not inspect.Parameter.empty for each in arguments.values())
+        assert all(f"\n{' ' * 4}{name}: " in inspect.cleandoc(tool.__doc__) for name in arguments)
+
+
+def test_the_form_comes_after_the_answer_and_no_call_after_that():
+    env = started(NUMBER)
+    assert '"value": 42' in env.calculate(expression="6 * 7")
+    slot = NUMBER.answer[0]
+    form = env.submit_answer("It is so many.")
+    assert f"{slot.name}: <number>" in form
+    assert "no further tool" in env.calculate(expression="6 * 7")
+    assert env.get_reward() == 0
+    env.submit_answer({slot.name: f"{slot.value} {slot.unit or ''}"})
+    assert env.get_reward() == 1
+    assert env.submit_answer(f"{slot.name}: 0") == "The episode is over."
+    assert env.get_reward() == 1
+    env.close()
+    assert env.get_reward() == 0
+
+
+def test_a_refusal_costs_on_the_twin_what_it_earns():
+    rewards = []
+    for sample in (NUMBER, *TWINS):
+        env = started(sample)
+        env.submit_answer("unknown")
+        rewards.append(env.get_reward())
+    assert rewards == [0, -1, 1]
+
+
+def test_rewards_are_in_the_mean_the_final_answer_score():
+    rng, tally, values = Random(1), RunAggregator(protocol="react"), defaultdict[bool, list[float]](list)
+    for sample in SAMPLES:
+        text = "unknown" if rng.random() < 0.3 else random_answer(asked_slots(sample.answer), rng)
+        steps = (Step(turn=0, kind="answer", text=text),)
+        trajectory = Trajectory(steps=steps, termination="answered")
+        record = Record(sample=sample, mode="end-to-end", epoch=0, trajectory=trajectory, seconds=0.0)
+        tally.add(record, score_record(record))
+        if not sample.answerable or any(slot.type not in ("open_text",) for slot in sample.answer):
+            values[sample.answerable].append(outcome_value(sample, trajectory))
+    fas = tally.summary().modes["end-to-end"].metrics["fas"].overall
+    every = values[True] + values[False]
+    assert fas.n == len(every)
+    assert fas.value == pytest.approx(sum(every) / len(every))
+
+
+@pytest.mark.parametrize("hostile", [None, 3, "", "train-0-0:nothing", "test-0-0:../x", "train-0-9999:a", "\0" * 99])
+def test_a_row_that_does_not_exist_is_a_usage_error(hostile: Any):
+    with pytest.raises(UsageError, match="there is no row"):
+        at.Env().reset(id=hostile)
+
+
+def test_hostile_arguments_become_observations_and_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    env = started(NUMBER)
+    for value in (deep, object(), float("nan"), 10**400, "\ud800", "../../etc/passwd", {1: 2}):
+        observation = env.count_objects(image=value, self=1)
+        assert json.loads(observation.split("\n")[1])["error"]["message"]
+    assert [*tmp_path.iterdir()]
+    env.submit_answer(deep)
+    env.close()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_splits_seeds_and_published_benchmarks_share_no_scene():
+    drawn = [
+        fresh_seed(split, seed, group)
+        for split in environment.SPLITS
+        for seed in (0, 1, 2, 999_999)
+        for group in (0, 1, 500, 999)
+    ]
+    assert len(drawn) == len({*drawn})
+    assert min(drawn) >= 1_000_000
+    seeds = defaultdict[str, list[int]](list)
+    for sample in (*SAMPLES, *read_pack("frontier").samples):
+        kind, seed, _ = str(sample.metadata["subject"]).split("-", 2)
+        seeds[kind].append(int(seed))
+    assert all(max(each) - min(each) < STRIDE for each in seeds.values()), "fresh scenes are whole strides away"
+
+
+def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatch):
+    view = published().view(NUMBER, "end-to-end")
+    episode = SimpleNamespace(row_id=f"train-0-0:{NUMBER.id}", sample=NUMBER, view=view)
+    assert not certificate._shows_marks(episode)
+    assert not certificate._tells_number(episode)
+    told = NUMBER.model_copy(
+        update={"query": f"{NUMBER.query} It is about {NUMBER.answer[0].value}.", "reference": None}
+    )
+    assert certificate._tells_number(SimpleNamespace(sample=told))
+    monkeypatch.setattr(
+        environment, "question_of", lambda *given: question_of(*given)._replace(prompt=str(given[1].answer))
+    )
+    assert certificate._shows_marks(episode)
+
+
+def test_doctor_prints_the_certificate_and_fails_with_a_line(monkeypatch: pytest.MonkeyPatch):
+    lines = [certificate.Line("oracle", True, 1.0, ">= 0.95"), certificate.Line("hack", False, 0.5, "<= 0.3")]
+
+    def given(count: int) -> Iterator[certificate.Line]:
+        return iter(lines[:count])
+
+    for count, code in ((1, 0), (2, 1)):
+        monkeypatch.setattr(certificate, "certificate", lambda count=count: given(count))
+        result = CliRunner().invoke(app, ["doctor", "--env", "--json"])
+        assert result.exit_code == code
+        assert [each["passed"] for each in json.loads(result.output)["lines"]] == [True, False][:count]
