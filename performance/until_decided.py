@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.runner.plan import work_items
-from agrotools.runner.until_decided import cluster_blocks
+from agrotools.runner.until_decided import sample_blocks
 from agrotools.scoring.sequential import sequential_look
 
 MEAN, HALVES, WITHIN = 0.65, 0.2, 0.3
@@ -52,14 +52,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     benchmark = load_benchmark(arguments.benchmark)
-    blocks = cluster_blocks(work_items(benchmark.samples, ("end-to-end",), 1), "end-to-end")
-    sizes = [len(names) for block in blocks for names in block.values()]
-    clusters = np.repeat(np.arange(len(sizes)), sizes)
-    block = np.repeat(np.arange(len(blocks)), [sum(map(len, each.values())) for each in blocks])
+    block_of = sample_blocks(work_items(benchmark.samples, ("end-to-end",), 1), "end-to-end")
+    block = np.array([*block_of.values()])  # in the order of the clusters
+    cluster_of = {each.id: each.cluster or each.id for each in benchmark.samples}
+    numbers: dict[str, int] = {}
+    clusters = np.array([numbers.setdefault(cluster_of[name], len(numbers)) for name in block_of])
     shares = np.cumsum(np.bincount(block)) / len(block)
-    print(
-        f"{benchmark.name} {benchmark.version}: {len(clusters)} samples in {len(sizes)} clusters, {len(blocks)} looks"
-    )
+    print(f"{benchmark.name} {benchmark.version}: {len(block)} samples, {len(numbers)} clusters, {len(shares)} looks")
 
     def simulate(
         pairing: float, gap: float, *, halves: tuple[float, ...] = (HALVES, HALVES), long: bool = False
@@ -73,7 +72,7 @@ def main() -> None:
                 of_sample = np.repeat(np.arange(len(drawn)), drawn)[: len(clusters)]
                 at = block[np.searchsorted(of_sample, of_sample)]  # a cluster is in the block of its first sample
             first, second = scores(random, of_sample, pairing, (MEAN, MEAN - gap), halves)
-            look = sequential_look(first - second, of_sample.tolist(), at.tolist(), shares.tolist())
+            look = sequential_look(first - second, of_sample, at, shares)
             n_decided += look.decided
             n_right += look.decided and look.difference.value > 0
             n_samples += look.difference.n if look.decided else len(clusters)

@@ -118,10 +118,10 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
     assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
     file.write_text('protocol = ["react", "tool-calling"]\nmodel = ["baseline:guess", "openai:gpt-4.1", "python:a:f"]')
     assert [(run.harness, run.folder.name) for run in read_study(file).runs] == [
-        ("none", "embedded-baseline-guess"),
+        ("none", "embedded-baseline-guess-react"),
         ("react", "embedded-openai-gpt-4.1-react"),
         ("tool-calling", "embedded-openai-gpt-4.1-tool-calling"),
-        ("python:a:f", "embedded-python-a-f"),
+        ("python:a:f", "embedded-python-a-f-react"),
     ]
 
 

@@ -250,4 +250,4 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
     equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
     assert (equal["decided"], equal["difference"]["n"]) == (False, 60)
     refused = run_command("eval", str(farm), "-m", "baseline:planted:1", "--until-decided")
-    assert (refused.returncode, "compares two runs" in refused.stderr) == (2, True)
+    assert (refused.returncode, "compares two different runs" in refused.stderr) == (2, True)

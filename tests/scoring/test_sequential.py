@@ -6,10 +6,10 @@ import pytest
 from agrotools.scoring.sequential import sequential_look
 
 BLOCKS = 10
-SHARES = [(at + 1) / BLOCKS for at in range(BLOCKS)]
+SHARES = (np.arange(BLOCKS) + 1) / BLOCKS
 
 
-def differences(seed: int, gap: float, n_clusters: int = 60) -> tuple[np.ndarray, list[int], list[int]]:
+def differences(seed: int, gap: float, n_clusters: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differences of scores of 0, 1/2 and 1 in clusters of 1 to 6 samples that agree, with the block of each."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 7, size=n_clusters)
@@ -20,7 +20,7 @@ def differences(seed: int, gap: float, n_clusters: int = 60) -> tuple[np.ndarray
         )
         for up in (gap, 0.0)
     )
-    return (first - second) / 2, clusters.tolist(), (clusters * BLOCKS // n_clusters).tolist()
+    return (first - second) / 2, clusters, clusters * BLOCKS // n_clusters
 
 
 def test_at_most_a_twentieth_of_equal_pairs_is_decided_whatever_the_clusters():
@@ -41,13 +41,15 @@ def test_a_large_gap_is_decided_early_and_the_interval_holds_it():
 def test_looks_do_not_depend_on_later_blocks(gap):
     deltas, clusters, blocks = differences(1, gap)
     whole = sequential_look(deltas, clusters, blocks, SHARES)
-    n = sum(each < whole.number for each in blocks)
+    n = int(np.sum(blocks < whole.number))
     assert sequential_look(deltas[:n], clusters[:n], blocks[:n], SHARES) == whole
     mirrored = sequential_look(-deltas, clusters, blocks, SHARES)
     assert (mirrored.number, mirrored.difference.value) == (whole.number, -whole.difference.value)
 
 
 def test_equal_scores_and_few_clusters_decide_nothing():
-    assert sequential_look(np.zeros(50), range(50), [0] * 50, [1.0]).difference.interval is None
-    assert not sequential_look(np.ones(9), range(9), [0] * 9, [1.0]).decided
-    assert sequential_look(np.ones(40), range(40), [0] * 40, [1.0]).decided
+    def look(difference: float, n: int):
+        return sequential_look(np.full(n, difference), np.arange(n), np.zeros(n, dtype=np.int64), np.ones(1))
+
+    assert look(0.0, 50).difference.interval is None
+    assert [look(1.0, n).decided for n in (9, 40)] == [False, True]

@@ -8,6 +8,7 @@ means (as omega squared corrects eta squared: Hays 1963, "Statistics for Psychol
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from agrotools.core import Mode
@@ -36,8 +37,8 @@ class HarnessEffects(NamedTuple):
     tools: str
     mode: Mode
     metric: str
-    models: tuple[str, ...]
-    harnesses: tuple[str, ...]
+    models: Sequence[str]
+    harnesses: Sequence[str]
     means: dict[tuple[str, str], Estimate]
     """Mean score by model and harness."""
     differences: list[Estimate]
@@ -49,48 +50,35 @@ class HarnessEffects(NamedTuple):
 def harness_effects(
     runs: Sequence[tuple[str, str, str, str]], summaries: Sequence[Summary], tallies: Sequence[RunAggregator]
 ) -> list[HarnessEffects]:
-    """Return the effects for each benchmark, list of tools and mode but step-by-step, which has no harness.
+    """Return the effects for each benchmark, list of tools and mode but step-by-step.
 
     Models that lack one of the harnesses are left out, and before them the harnesses of a single model.
 
     Args:
         runs: benchmark, tools, model and harness of each run.
     """
-    cells: dict[tuple[str, str, Mode, str], dict[tuple[str, str], RunAggregator]] = {}
-    for (benchmark, tools, *cell), summary, tally in zip(runs, summaries, tallies, strict=True):
-        for mode, metric in headline_metrics(summary, tally):
-            if cell[1] and mode != "step-by-step":
-                cells.setdefault((benchmark, tools, mode, metric), {})[cell[0], cell[1]] = tally
-    found = (_effects(*key, grid) for key, grid in cells.items())
-    return [each for each in found if each is not None]
-
-
-def _effects(
-    benchmark: str, tools: str, mode: Mode, metric: str, grid: dict[tuple[str, str], RunAggregator]
-) -> HarnessEffects | None:
-    models = dict.fromkeys(model for model, _ in grid)
-    harnesses = [
-        name for name in dict.fromkeys(name for _, name in grid) if sum((each, name) in grid for each in models) > 1
-    ] or [*dict.fromkeys(name for _, name in grid)]
-    complete = [model for model in models if all((model, name) in grid for name in harnesses)]
-    names = [(model, name) for model in complete for name in harnesses]
-    samples = common_samples([grid[name] for name in names], mode, metric)
-    if len(harnesses) < 2 or not samples:
-        return None
-    columns = [values_on(samples, grid[name], mode, metric) for name in names]
-    clusters, scores = columns[0][1], np.array([values for values, _ in columns])
-    by_harness = scores.reshape(len(complete), len(harnesses), -1).mean(axis=0)
-    return HarnessEffects(
-        benchmark,
-        tools,
-        mode,
-        metric,
-        tuple(complete),
-        tuple(harnesses),
-        {name: estimate_mean(values, clusters) for name, values in zip(names, scores, strict=True)},
-        adjusted([estimate_difference(values, by_harness[0], clusters) for values in by_harness[1:]]),
-        variance_shares(scores, clusters, len(complete)) if len(complete) > 1 else {},
-    )
+    grids: dict[tuple[str, str, Mode, str], dict[tuple[str, str], RunAggregator]] = {}
+    for (benchmark, tools, model, harness), summary, tally in zip(runs, summaries, tallies, strict=True):
+        for mode, metric in headline_metrics(summary, tally) if harness != "none" else ():
+            if mode != "step-by-step":
+                grids.setdefault((benchmark, tools, mode, metric), {})[model, harness] = tally
+    effects: list[HarnessEffects] = []
+    for (benchmark, tools, mode, metric), grid in grids.items():
+        models, harnesses = (dict.fromkeys(each[at] for each in grid) for at in (0, 1))
+        common = [name for name in harnesses if sum((each, name) in grid for each in models) > 1] or [*harnesses]
+        complete = [model for model in models if all((model, name) in grid for name in common)]
+        names = [*product(complete, common)]
+        samples = common_samples([grid[name] for name in names], mode, metric)
+        if len(common) < 2 or not samples:
+            continue
+        columns = [values_on(samples, grid[name], mode, metric) for name in names]
+        scores, clusters = np.array([values for values, _ in columns]), columns[0][1]
+        first, *others = scores.reshape(len(complete), len(common), -1).mean(axis=0)
+        means = {name: estimate_mean(values, clusters) for name, values in zip(names, scores, strict=True)}
+        differences = adjusted([estimate_difference(values, first, clusters) for values in others])
+        shares = variance_shares(scores, clusters, len(complete)) if len(complete) > 1 else {}
+        effects.append(HarnessEffects(benchmark, tools, mode, metric, complete, common, means, differences, shares))
+    return effects
 
 
 def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) -> dict[str, Estimate]:

@@ -118,13 +118,13 @@ def read_study(file: Path) -> Study:
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
     values["budget"] = budget = values.pop("budget", None)
     values["mode"] = ",".join(modes)
-    runs: list[StudyRun] = []
-    for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols):
-        options = {"protocol": protocol or None, **benchmark, **model, "tools": selection}
-        varies = len(protocols) > 1 and _harness(str(model["name"]), str(options["protocol"])) == protocol
-        if varies or protocol == protocols[0]:  # agents, baselines and models with a protocol of their own run once
-            suffix = f"-{protocol}" * varies
-            runs.append(_study_run({**values, **options}, benchmark, model, folder, file, suffix))
+    runs = [
+        _study_run({**values, "protocol": protocol or None, **row, "tools": selection}, benchmark, model, folder, file)
+        for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols)
+        if (row := benchmark | model)
+        # Agents, baselines and models with a protocol of their own run once.
+        and (protocol == protocols[0] or _harness(row["name"], row.get("protocol", protocol)) == protocol)
+    ]
     if budget is not None and not (isinstance(budget, int | float) and budget > 0):
         raise UsageError(f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5")
     folders = [run.folder for run in runs]
@@ -137,12 +137,7 @@ def read_study(file: Path) -> Study:
 
 
 def _study_run(
-    values: Mapping[str, Any],
-    benchmark: Mapping[str, Any],
-    model: Mapping[str, Any],
-    folder: Path,
-    file: Path,
-    suffix: str,
+    values: Mapping[str, Any], benchmark: Mapping[str, Any], model: Mapping[str, Any], folder: Path, file: Path
 ) -> StudyRun:
     name = str(model["name"])
     benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
@@ -151,10 +146,7 @@ def _study_run(
     pays = not name.startswith(_WITHOUT_ENDPOINT) or "vlm_model" in options
     if not pays or options["budget"] is None:
         del options["budget"]
-    options |= {
-        "benchmark": str(benchmark["name"]),
-        "out": folder / _folder_name(benchmark_label, label + suffix, values),
-    }
+    options |= {"benchmark": str(benchmark["name"]), "out": folder / _folder_name(benchmark_label, label, values)}
     try:
         (config,) = read_config(None, options, [name])
         _ = config.modes
@@ -169,7 +161,8 @@ def _harness(model: str, protocol: str) -> str:
 
 
 def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
-    text = f"{benchmark}-{label}" + ("" if values["tools"] == "all" else f"-tools-{values['tools']}")
+    protocol, tools = values["protocol"] or "", "" if values["tools"] == "all" else f"tools-{values['tools']}"
+    text = "-".join(filter(None, (benchmark, label, protocol, tools)))
     return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
 
 

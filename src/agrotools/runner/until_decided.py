@@ -1,12 +1,13 @@
 """Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TextIO
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
+from agrotools.core.base import np
 from agrotools.models.endpoint import without_keys
 from agrotools.runner.build import PreparedRun, prepare_run
 from agrotools.runner.config import EvalConfig
@@ -16,7 +17,6 @@ from agrotools.runner.policies import is_agent
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import benchmark_differences, scored_run
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.sequential import LOOKS, sequential_look
@@ -25,24 +25,21 @@ from agrotools.scoring.units import shown_mean
 
 
 class SequentialComparison(FrozenModel):
-    """Difference of two runs, first minus second, after ``look`` of ``looks`` blocks of ``planned`` samples."""
+    """Difference of two runs, first minus second, after ``look`` of ``looks`` blocks of ``planned`` samples.
+
+    ``runs`` are their folders. The interval of ``difference`` is valid at all looks together.
+    """
 
     runs: tuple[str, str]
-    """Folders of the runs."""
     models: tuple[str, str]
     mode: Mode
     metric: str
     means: tuple[float, float]
     difference: Estimate
-    """Its interval is valid at all looks together."""
     decided: bool
     look: int
     looks: int
     planned: int
-
-
-Block = Mapping[str, Sequence[str]]
-"""Ids of the samples of each cluster of a block."""
 
 
 def run_until_decided(
@@ -63,27 +60,23 @@ def run_until_decided(
         UsageError: not two different runs of one benchmark, or no score in common.
         BudgetReached: a budget is spent; the same call continues. Others as of ``evaluate``.
     """
-    if len(configs) != 2:
-        raise UsageError(f"--until-decided compares two runs (got {len(configs)})", hint="e.g. -m MODEL -m OTHER")
     with without_keys():
         sides = [prepare_run(each, benchmark) for each in configs]
+    if len({side.folder.resolve() for side in sides}) != 2 or len(sides) != 2:
+        raise UsageError("--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER")
     if different := benchmark_differences([each.manifest for each in sides]):
         raise UsageError(f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark")
-    if sides[0].folder.resolve() == sides[1].folder.resolve():
-        raise UsageError("--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER")
     modes: list[Mode] = [mode for mode in sides[0].plan.sizes() if mode in sides[1].plan.sizes()]
     if not modes:
         raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
     mode = "end-to-end" if "end-to-end" in modes else modes[0]
-    blocks = cluster_blocks(sides[0].plan, mode)
-    compared, tallies = None, list[RunAggregator]()
-    for number, block in enumerate(blocks, start=1):
-        samples = frozenset(name for names in block.values() for name in names)
-        has_run = [_run_missing(side, mode, samples, progress, benchmark) for side in sides]
-        if any(has_run) or not tallies:
-            tallies = [scored_run(side.folder) for side in sides]
-            check_same_samples(*tallies)
-        compared = _compared(sides, tallies, mode, blocks, number)
+    block_of = sample_blocks(sides[0].plan, mode)
+    compared = None
+    for block in range(max(block_of.values()) + 1):
+        samples = {name for name, at in block_of.items() if at == block}
+        for side in sides:
+            _run_missing(side, mode, samples, progress, benchmark)
+        compared = _compared(sides, mode, block_of, block)
         if compared is not None:
             on_look(compared)
             if compared.decided:
@@ -93,8 +86,8 @@ def run_until_decided(
     return compared
 
 
-def cluster_blocks(plan: Plan, mode: Mode) -> list[Block]:
-    """Return the samples of a mode in at most :data:`~agrotools.scoring.sequential.LOOKS` blocks of whole clusters.
+def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
+    """Return the block, from 0, of each sample of a mode: at most :data:`LOOKS` of whole clusters.
 
     The order of the clusters is that of the hashes of their names: random, and the same for every pair of runs.
     """
@@ -102,45 +95,41 @@ def cluster_blocks(plan: Plan, mode: Mode) -> list[Block]:
     for at in next(part.positions for part in plan.parts if part.mode == mode):
         sample = plan.samples[at]
         members.setdefault(sample.cluster or sample.id, []).append(sample.id)
-    blocks: list[dict[str, list[str]]] = [{} for _ in range(LOOKS)]
-    before, total = 0, sum(map(len, members.values()))
+    total, block_of, number_of = sum(map(len, members.values())), dict[str, int](), dict[int, int]()
     for cluster in sorted(members, key=lambda name: sha256(name.encode()).digest()):
-        blocks[before * LOOKS // total][cluster] = members[cluster]
-        before += len(members[cluster])
-    return [block for block in blocks if block]
+        number = number_of.setdefault(len(block_of) * LOOKS // total, len(number_of))  # without gaps
+        block_of |= dict.fromkeys(members[cluster], number)
+    return block_of
 
 
 def _run_missing(
-    side: PreparedRun, mode: Mode, samples: frozenset[str], progress: TextIO, benchmark: Benchmark
-) -> bool:
-    """Run what a run lacks of ``samples``; return False if it lacks nothing."""
+    side: PreparedRun, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
+) -> None:
     plan = side.plan.among(samples, mode)
     if (side.folder / RECORDS_FILE).is_file():
         index = record_index(side.folder)
         plan = remaining(plan, index, index.failed)
-    if not len(plan):
-        return False
-    config = side.config.model_copy(update={"mode": mode, "out": side.folder})
-    ended = evaluate(config, progress, benchmark=benchmark, only=samples)
-    if ended.stopped:
-        raise ended.stopped
-    return True
+    if len(plan):
+        config = side.config.model_copy(update={"mode": mode, "out": side.folder})
+        ended = evaluate(config, progress, benchmark=benchmark, only=samples)
+        if ended.stopped:
+            raise ended.stopped
 
 
 def _compared(
-    sides: Sequence[PreparedRun], tallies: Sequence[RunAggregator], mode: Mode, blocks: Sequence[Block], number: int
+    sides: Sequence[PreparedRun], mode: Mode, block_of: dict[str, int], block: int
 ) -> SequentialComparison | None:
-    """Return the comparison after the first ``number`` blocks; None if they hold no pair of scores."""
-    block_of = {cluster: at for at, block in enumerate(blocks[:number]) for cluster in block}
+    """Return the comparison after ``block``; None if there is no pair of scores."""
+    tallies = [scored_run(side.folder) for side in sides]
+    check_same_samples(*tallies)
     pair = headline_pair(tallies[0], tallies[1], mode)
-    names = tallies[0].table.ids(pair.clusters.tolist()) if pair else []
-    kept = [at for at, name in enumerate(names) if name in block_of]
-    if pair is None or not kept:
+    blocks = np.array([block_of.get(name, block + 1) for name in pair.samples] if pair else [], dtype=np.int64)
+    kept = blocks <= block
+    if pair is None or not kept.any():
         return None
-    counts = [sum(map(len, block.values())) for block in blocks]
-    first, second, clusters = pair.first[kept], pair.second[kept], [names[at] for at in kept]
-    shares = [sum(counts[: at + 1]) / sum(counts) for at in range(number)]
-    look = sequential_look(first - second, clusters, [block_of[name] for name in clusters], shares)
+    first, second = pair.first[kept], pair.second[kept]
+    shares = np.cumsum(np.bincount([*block_of.values()])) / len(block_of)
+    look = sequential_look(first - second, pair.clusters[kept], blocks[kept], shares)
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
@@ -149,9 +138,9 @@ def _compared(
         means=(shown_mean(first), shown_mean(second)),
         difference=look.difference,
         decided=look.decided,
-        look=number,
-        looks=len(blocks),
-        planned=sum(counts),
+        look=block + 1,
+        looks=len(shares),
+        planned=len(block_of),
     )
 
 

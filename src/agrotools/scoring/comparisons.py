@@ -98,12 +98,13 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
 
 
 class HeadlinePair(NamedTuple):
-    """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
+    """Paired values of two runs in the headline metric of a mode, with the cluster and the sample of each pair."""
 
     metric: str
     first: FloatArray
     second: FloatArray
     clusters: IntArray
+    samples: Sequence[str] = ()
 
 
 def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
@@ -137,7 +138,11 @@ def _paired(
         return None
     mine = _among(samples, mine, first.table) if samples else mine
     pair = paired_units(mine, _renumbered(other, second.table, first.table))
-    return pair and HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    if pair is None:
+        return None
+    numbers = pair[0].samples
+    names = first.table.ids(numbers.tolist())
+    return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(numbers, first.table), names)
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:

@@ -20,8 +20,7 @@ estimate of a pair that stopped early is too large on average, because large est
 more of them: the number of samples of a benchmark is known, and this test uses it.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from agrotools.core.base import FloatArray, IntArray, np
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate, Interval, cluster_sums
@@ -49,29 +48,22 @@ class Look(NamedTuple):
         return interval is not None and (interval.lower > 0 or interval.upper < 0)
 
 
-def sequential_look(
-    differences: FloatArray, clusters: Sequence[Hashable], blocks: Sequence[int], shares: Sequence[float]
-) -> Look:
+def sequential_look(differences: FloatArray, clusters: IntArray, blocks: IntArray, shares: FloatArray) -> Look:
     """Return the first look that decides, or the last one if none does.
 
     Args:
-        differences: differences of the scores of each sample (or step), first minus second, in [-2, 2].
+        differences: differences of the scores of each sample (or step), first minus second, in [-2, 2]; at least one.
         clusters: the cluster of each sample.
         blocks: the block of the cluster of each sample, from 0; all blocks up to the last one in it were run.
         shares: share of the planned samples after each block; that of the last block is 1.
-
-    Raises:
-        ValueError: no differences, or unequal lengths.
     """
-    order = cast("list[int]", np.argsort(np.asarray(blocks), kind="stable").tolist())
-    labels = [clusters[at] for at in order]
-    sizes, sums, _ = cluster_sums(differences[order], labels)
-    block_of = dict(zip(labels, (blocks[at] for at in order), strict=True))
-    ends: IntArray = np.searchsorted(np.array([*block_of.values()]), np.arange(max(blocks) + 1), side="right")
+    order = np.argsort(blocks, kind="stable")
+    sizes, sums, _ = cluster_sums(differences[order], clusters[order])
+    ends = [len(np.unique(clusters[blocks <= at])) for at in range(int(blocks.max()) + 1)]
     random = np.random.default_rng(0)
     paths, alive, begin = np.zeros(_PATHS), np.ones(_PATHS, dtype=np.bool_), 0
-    look = None
-    for number, end in enumerate(ends.tolist()):
+    look = Look(0, Estimate(value=0.0, n=0, n_clusters=0))
+    for number, end in enumerate(ends):
         signs = 2.0 * random.integers(0, 2, size=(end - begin, _PATHS), dtype=np.int8) - 1
         signs[:, 0] = 1
         paths += sums[begin:end] @ signs
@@ -87,7 +79,6 @@ def sequential_look(
         if look.decided:
             break
         alive &= np.abs(paths) <= boundary
-    assert look is not None  # there is at least one block
     return look
 
 
