@@ -78,27 +78,26 @@ def print_until_decided(
     from agrotools.report.layout import interval_text, percent, points
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
     from agrotools.scoring import METRICS
-    from agrotools.scoring.statistics import MIN_CLUSTERS
 
     def text(each: SequentialComparison) -> str:
         found, metric = each.difference, METRICS[each.metric]
         interval = f" ({interval_text(found.interval, points)})" if found.interval else ""
-        verdict = "better" if (found.value > 0) != metric.lower_is_better else "worse"
-        if not each.decided:
-            is_last = each.look == each.looks
-            verdict = "no difference shown" if is_last else "not decided yet"
-            verdict = f"fewer than {MIN_CLUSTERS} clusters, not tested" if found.n_clusters < MIN_CLUSTERS else verdict
+        verdict = "no difference shown" if each.look == each.looks else "not decided yet"
+        if each.decided:
+            verdict = "better" if (found.value > 0) != metric.lower_is_better else "worse"
         means = f"{percent(each.means[0])} minus {percent(each.means[1])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
         return f"{metric.label}: {means} = {points(found.value)}{interval}, {n}: {verdict}"
 
-    def on_look(each: SequentialComparison) -> None:
-        typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True)
-
     for each in () if yes else configs:
         if expected := planned_run(each, benchmark).expected:
             ask_before_spending(each)(expected)
-    found = run_until_decided(configs, sys.stderr, benchmark, on_look)
+    found = run_until_decided(
+        configs,
+        sys.stderr,
+        benchmark,
+        lambda each: typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True),
+    )
     if as_json:
         print_json(found.model_dump(mode="json"))
         return

@@ -71,16 +71,14 @@ def run_until_decided(
         raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
     mode = "end-to-end" if "end-to-end" in modes else modes[0]
     block_of = sample_blocks(sides[0].plan, mode)
-    compared = None
-    for block in range(max(block_of.values()) + 1):
+    compared, block = None, 0
+    while block <= max(block_of.values()) and not (compared and compared.decided):
         samples = {name for name, at in block_of.items() if at == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
-        compared = _compared(sides, mode, block_of, block)
-        if compared is not None:
+        if compared := _compared(sides, mode, block_of, block):
             on_look(compared)
-            if compared.decided:
-                break
+        block += 1
     if compared is None:
         raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
     return compared
