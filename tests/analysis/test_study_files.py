@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agrotools as at
-from agrotools.analysis.study import read_study
+from agrotools.analysis.study import read_study, study_of_runs, study_result
 from agrotools.analysis.study_tables import inseparable_groups
 from agrotools.core import UsageError
 from agrotools.models.metered import read_spend
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
 from support.fault_server import closed_port
+from support.made_runs import call, end_to_end, made_sample, write_run
 from support.openai_server import Body, Endpoint, completion, error, serving, text_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "benchmarks"
@@ -115,6 +116,38 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
     ]
     assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [(9, None), (3, None), (5, 4), (5, 4)]
     assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
+    file.write_text('protocol = ["react", "tool-calling"]\nmodel = ["baseline:guess", "openai:gpt-4.1", "python:a:f"]')
+    assert [(run.harness, run.folder.name) for run in read_study(file).runs] == [
+        ("none", "embedded-baseline-guess-react"),
+        ("react", "embedded-openai-gpt-4.1-react"),
+        ("tool-calling", "embedded-openai-gpt-4.1-tool-calling"),
+        ("python:a:f", "embedded-python-a-f-react"),
+    ]
+
+
+def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
+    """Two models of 80 and 50 points; under tool-calling each loses 5 of 100 samples."""
+    runs: list[Path] = []
+    for model, n_right in (("good", 80), ("poor", 50)):
+        for protocol, lost in (("react", 0), ("tool-calling", 5)):
+            is_right = [lost <= at * 37 % 100 < n_right for at in range(100)]
+            records = [
+                end_to_end(made_sample(f"s{at:02}"), call("2*3"), answer=f"rows: {7 if each else 9}")
+                for at, each in enumerate(is_right)
+            ]
+            runs.append(write_run(tmp_path / f"{model}-{protocol}", records, model=model, protocol=protocol))
+    result = study_result(*study_of_runs(runs))
+    (effects,) = result.effects
+    (fault,) = effects.differences
+    assert fault.value == pytest.approx(-0.05, abs=0.01)
+    assert fault.interval is not None
+    assert fault.interval.upper < 0
+    shares = {part: each.value for part, each in effects.shares.items()}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["models"] > 0.9 > 0.1 > shares["harnesses"] > shares["models x harnesses"]
+    shown = result._repr_markdown_()
+    assert "| good | tool-calling | 75.0" in shown
+    assert "Harness: b, end-to-end, FAS" in shown
 
 
 def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, models):
@@ -131,7 +164,7 @@ def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, model
     of_runs = run_command("study", *runs, cwd=tmp_path)
     assert of_runs.returncode == 0, of_runs.stderr
     lines = [line for line in of_runs.stdout.splitlines() if line.startswith("| good")]
-    assert [line.split("|")[1].strip() for line in lines] == ["good, lagent", "good, react"]
+    assert [line.split("|")[2].strip() for line in lines] == ["lagent", "react"]
 
 
 def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(tmp_path, benchmark, models):

@@ -11,6 +11,7 @@ import pytest
 
 from agrotools.core import Record
 from agrotools.runner.store import RunStore
+from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample
 from support.runs import invalid, manifest
@@ -229,3 +230,30 @@ def test_stored_attributions_are_the_causes(runs):
     assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
     assert "out of date" not in run_command("compare", *map(str, runs)).stderr
     assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout
+
+
+@pytest.mark.process
+def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    farm = write_folder(tmp_path / "farm", [number_sample(tmp_path / "farm", f"f-{at:02}", at) for at in range(1, 61)])
+
+    def decide(*command: str) -> dict:
+        done = run_command(*command, "--until-decided", "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    found = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:0")
+    assert (found["decided"], found["mode"], found["look"] < found["looks"]) == (True, "end-to-end", True)
+    assert 0 < found["difference"]["interval"]["lower"] < found["difference"]["value"]
+    records = [(Path(run) / "records.jsonl").read_text().splitlines() for run in found["runs"]]
+    assert [len(each) for each in records] == [found["difference"]["n"]] * 2
+    assert found["difference"]["n"] < 60
+
+    run = Path(found["runs"][0])
+    (run / "records.jsonl").write_text("\n".join(records[0][:5]) + "\n")  # an interrupted run
+    assert decide("compare", *found["runs"]) == found
+
+    equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
+    assert (equal["decided"], equal["difference"]["n"]) == (False, 60)
+    refused = run_command("eval", str(farm), "-m", "baseline:planted:1", "--until-decided")
+    assert (refused.returncode, "compares two different runs" in refused.stderr) == (2, True)

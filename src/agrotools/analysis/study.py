@@ -12,6 +12,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
+from agrotools.analysis.harness import HarnessEffects, harness_effects
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
@@ -21,7 +22,7 @@ from agrotools.runner.config import DEFAULT_PROTOCOL, EvalConfig, check_keys, re
 from agrotools.runner.estimate import Estimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
-from agrotools.runner.policies import run_protocol
+from agrotools.runner.policies import is_agent, is_baseline, run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
@@ -35,11 +36,13 @@ _WITHOUT_ENDPOINT = ("baseline:", "replay:", "scripted:")
 
 
 class StudyRun(NamedTuple):
-    """One run of a study: shown names of its model and benchmark, and its configuration."""
+    """One run of a study: shown names of its model and benchmark, its configuration, and its harness."""
 
     label: str
     benchmark: str
     config: EvalConfig
+    harness: str = ""
+    """Agent, or protocol around the model; empty: the protocol that the benchmark was published with."""
 
     @property
     def folder(self) -> Path:
@@ -89,6 +92,7 @@ class StudyResult(NamedTuple):
     states: Sequence[RunState]
     scored: Sequence[tuple[StudyRun, Summary]]
     differences: Sequence[RunDifference]
+    effects: Sequence[HarnessEffects] = ()
 
     def _repr_markdown_(self) -> str:
         from agrotools.analysis.study_tables import study_tables
@@ -110,12 +114,16 @@ def read_study(file: Path) -> Study:
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
+    protocols = _texts(values.pop("protocol", ""), "protocol", file)
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
     values["budget"] = budget = values.pop("budget", None)
     values["mode"] = ",".join(modes)
     runs = [
-        _study_run({**values, **benchmark, **model, "tools": selection}, benchmark, model, folder, file)
-        for model, benchmark, selection in product(models, benchmarks, tools)
+        _study_run({**values, "protocol": protocol or None, **row, "tools": selection}, benchmark, model, folder, file)
+        for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols)
+        if (row := benchmark | model)
+        # Agents, baselines and models with a protocol of their own run once.
+        and (protocol == protocols[0] or _harness(row["name"], row.get("protocol", protocol)) == protocol)
     ]
     if budget is not None and not (isinstance(budget, int | float) and budget > 0):
         raise UsageError(f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5")
@@ -144,11 +152,17 @@ def _study_run(
         _ = config.modes
     except UsageError as error:
         raise UsageError(f"{file}, model {label}: {error.message}", hint=error.hint) from error
-    return StudyRun(label, benchmark_label, config)
+    return StudyRun(label, benchmark_label, config, _harness(name, config.protocol or ""))
+
+
+def _harness(model: str, protocol: str) -> str:
+    """Return the agent that a model name stands for, or the protocol of a model; a baseline has none."""
+    return model if is_agent(model) else "none" if is_baseline(model) else protocol
 
 
 def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
-    text = f"{benchmark}-{label}" + ("" if values["tools"] == "all" else f"-tools-{values['tools']}")
+    protocol, tools = values["protocol"] or "", "" if values["tools"] == "all" else f"tools-{values['tools']}"
+    text = "-".join(filter(None, (benchmark, label, protocol, tools)))
     return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
 
 
@@ -204,9 +218,11 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
     states: list[RunState] = []
     for folder in folders:
         run, n = read_manifest(folder), len(record_index(folder))
-        config = EvalConfig(model=run.model, mode=",".join(run.modes), tools=run.tools, out=folder)
-        label = f"{Path(run.model).name.removesuffix('.gguf')}, {run.protocol}"
-        states.append(RunState(StudyRun(label, run.benchmark, config), sum(run.planned.values()), n))
+        values = {"model": run.model, "mode": ",".join(run.modes), "tools": run.tools, "out": folder}
+        config = EvalConfig.model_validate({**values, "agent_model": run.settings.get("agent_model")})
+        label = Path(config.agent_model or run.model).name.removesuffix(".gguf")
+        study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
+        states.append(RunState(study_run, sum(run.planned.values()), n))
     return Study(Path(), None, tuple(state.run for state in states)), states
 
 
@@ -316,11 +332,16 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         for (first, (one, mine)), (second, (other, theirs)) in combinations(enumerate(scored), 2)
         if one.benchmark == other.benchmark
         and mine.privileged == theirs.privileged
-        and (one.config.tools == other.config.tools or one.label == other.label)
+        and (one.config.tools == other.config.tools or (one.label, one.harness) == (other.label, other.harness))
     ]
     aggregators = [each.tally for each in rescored if each.tally is not None]
-    differences = differences_between([_complete_modes(summary) for _, summary in scored], aggregators, pairs)
-    return StudyResult(study, states, scored, differences)
+    complete = [_complete_modes(summary) for _, summary in scored]
+    differences = differences_between(complete, aggregators, pairs)
+    factors = [
+        (run.benchmark, run.config.tools, run.config.agent_model or run.config.model, run.harness or summary.protocol)
+        for run, summary in scored
+    ]
+    return StudyResult(study, states, scored, differences, harness_effects(factors, complete, aggregators))
 
 
 def _complete_modes(summary: Summary) -> Summary:

@@ -18,16 +18,21 @@ from agrotools.report.layout import (
     Column,
     Notes,
     Table,
+    difference_cell,
+    interval_text,
     new_table,
+    percent,
+    value_cell,
 )
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
 from agrotools.report.tables import metric_cell, metric_column, shown_metrics
 from agrotools.report.text_tables import in_markdown, latex, markdown
-from agrotools.scoring import Summary
+from agrotools.scoring import METRICS, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 if TYPE_CHECKING:
+    from agrotools.analysis.harness import HarnessEffects
     from agrotools.analysis.study import RunState, StudyResult
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
@@ -37,18 +42,19 @@ _Letters = Mapping[tuple[int, Mode, str], str]
 
 
 def study_tables(result: "StudyResult") -> list[Table]:
-    """Return a table of scores for each benchmark, then the differences between lists of tools, if there are any."""
+    """Return a table of scores for each benchmark, then those of harnesses and of lists of tools, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     tables = [_score_table(name, result) for name in names]
+    tables += map(_harness_table, result.effects)
     return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
 
 
 def _score_table(benchmark: str, result: "StudyResult") -> Table:
     # The modes of a row may be those of several runs.
-    by_row: dict[tuple[str, str], list[RunState]] = {}
+    by_row: dict[tuple[str, str, str], list[RunState]] = {}
     for state in result.states:
         if state.run.benchmark == benchmark:
-            by_row.setdefault((state.run.label, state.run.config.tools), []).append(state)
+            by_row.setdefault((state.run.label, state.run.harness, state.run.config.tools), []).append(state)
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     of_benchmark = [
         each for (run, _), each in zip(result.scored, summary_of.values(), strict=True) if run.benchmark == benchmark
@@ -61,19 +67,21 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
         for metric in shown_metrics(setting, summaries)
         if metric not in (CALL_RATIO, *HARMING)
     ]
-    shows_tools = {tools for _, tools in by_row} != {"all"}
-    tools_column = [Column(("tools",), "words")] if shows_tools else []
+    shows_tools = {tools for _, _, tools in by_row} != {"all"}
+    shows_harness = len({harness for _, harness, _ in by_row if harness != "none"}) > 1
+    more = [Column((name,), "words") for name, shown in (("harness", shows_harness), ("tools", shows_tools)) if shown]
     version = next((summary.benchmark_version for summary in summaries), "")
-    table = new_table(benchmark_title(benchmark, version), [*tools_column, *(column for _, column, _ in columns)])
+    table = new_table(benchmark_title(benchmark, version), [*more, *(column for _, column, _ in columns)])
     letters, notes = _letters(result), Notes()
-    for (label, tools), states in by_row.items():
+    for (label, harness, tools), states in by_row.items():
         found = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
         remarks = [f"stopped: {state.problem}" for state in states if state.problem]
         remarks += [PRIVILEGED_NOTE] * any(summary.privileged for summary in found)
         remarks += [UNSEALED_NOTE] * any(summary.unsealed for summary in found)
         name = f"{label}{''.join(map(notes.mark, dict.fromkeys(remarks)))}"
         cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
-        table.add_row(name, *([tools] if shows_tools else []), *cells)
+        harness = harness or next((summary.protocol for summary in found), DASH)
+        table.add_row(name, *[harness] * shows_harness, *[tools] * shows_tools, *cells)
     lettered = any(letters.values())
     table.notes += [_INTERVAL, *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic)]
     table.notes += [_group_legend(result)] if lettered else _without_letters(summaries)
@@ -124,7 +132,9 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     differences = [
         each
         for each in result.differences
-        if runs[each.first].benchmark == benchmark and runs[each.first].label == runs[each.second].label
+        if runs[each.first].benchmark == benchmark
+        and runs[each.first].label == runs[each.second].label
+        and runs[each.first].config.tools != runs[each.second].config.tools
     ]
 
     def name(first: int, second: int) -> tuple[str, ...]:
@@ -133,6 +143,26 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     table = differences_table(f"Cost of the list of tools: {benchmark}", differences, name)
     n = _n_compared(result)
     table.notes.append(f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {n} differences.")
+    return table
+
+
+def _harness_table(effects: "HarnessEffects") -> Table:
+    """Return the scores of models (rows) in harnesses (columns), the differences of harnesses, and variance shares."""
+    tools = f", tools {effects.tools}" if effects.tools != "all" else ""
+    title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
+    table = new_table(title, effects.harnesses)
+    for model in effects.models:
+        table.add_row(model, *(value_cell(effects.means[model, harness]) for harness in effects.harnesses))
+    table.add_row(f"minus {effects.harnesses[0]}", "", *map(difference_cell, effects.differences), ruled=True)
+    some = next(iter(effects.means.values()))
+    table.notes = [
+        f"Means in percent on the {some.n} samples ({some.n_clusters} clusters) of all these runs; differences in "
+        "points, over all models, with adjusted p."
+    ]
+    shares = [
+        f"{part} {percent(each.value)} % ({interval_text(each.interval)})" for part, each in effects.shares.items()
+    ]
+    table.notes += [f"Shares of the variance of these means: {', '.join(shares)}."] * bool(shares)
     return table
 
 

@@ -26,6 +26,9 @@ def evaluate(
     get: Annotated[bool, typer.Option("--get", help="Download the published benchmark if it is not here.")] = False,
     allow_invalid: AllowInvalid = False,
     details: Details = False,
+    until_decided: Annotated[
+        bool, typer.Option("--until-decided", help="Run two models in turn until it is decided which is better.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
@@ -34,7 +37,7 @@ def evaluate(
 
     from agrotools.cli.planning import ask_before_spending, offer_download, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
-    from agrotools.core import AgrotoolsError
+    from agrotools.core import AgrotoolsError, UsageError
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.build import load_for_run
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
@@ -58,6 +61,8 @@ def evaluate(
     if fresh_seed is not None:
         folder = str(fresh_benchmark(configs[0], fresh_seed, () if dry_run else configs))
         configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
+    if until_decided and judging != JudgeOptions():
+        raise UsageError("--until-decided asks no judges", hint="omit their options, or --until-decided")
     compared = texts.comparisons()
     first = configs[0]
     with stop_message("finished samples are kept"):
@@ -69,6 +74,11 @@ def evaluate(
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
             raise typer.Exit(print_plans([planned_run(each, loaded) for each in configs], configs))
+        if until_decided:
+            from agrotools.cli.compare import print_until_decided
+
+            print_until_decided(configs, loaded, as_json=as_json, yes=yes)
+            return
         try:
             for each in configs:
                 confirm = None if yes else ask_before_spending(each)

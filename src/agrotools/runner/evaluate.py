@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -58,6 +58,7 @@ def evaluate(
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
     confirm: Callable[["Estimate"], None] | None = None,
+    only: Collection[str] | None = None,
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
@@ -67,6 +68,7 @@ def evaluate(
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
         confirm: callback for the estimated cost before the first request; it may raise a UsageError.
+        only: ids of the samples to execute now; None for all.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -77,6 +79,7 @@ def evaluate(
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
+    plan = plan if only is None else plan.among(only)
     if model is not None and config.out is None:
         folder = _unused(folder)  # another object may have the same name
     with (

@@ -7,7 +7,7 @@ the sample's id, so that every model is offered the same ones, and those of ``+2
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from hashlib import sha256
@@ -71,6 +71,14 @@ class Plan:
         for part in self.parts:
             for position in part.positions:
                 yield WorkItem(self.samples[position], part.mode, part.epoch)
+
+    def among(self, ids: Collection[str], mode: Mode | None = None) -> "Plan":
+        """Return the items of the samples ``ids``, only those of ``mode`` if it is given."""
+        parts = (part for part in self.parts if mode in (None, part.mode))
+        return Plan(
+            self.samples,
+            [part._replace(positions=[at for at in part.positions if self.ids[at] in ids]) for part in parts],
+        )
 
     def sizes(self) -> dict[Mode, int]:
         """Return the number of items by mode."""

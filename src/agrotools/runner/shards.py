@@ -57,8 +57,7 @@ def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifes
     """Return plan and manifest of one shard of a run; UsageError if there are more shards than clusters."""
     number, count = map(int, shard.split("/"))
     own = split(plan, count)[number - 1]
-    parts = [each._replace(positions=[at for at in each.positions if at in own]) for each in plan.parts]
-    part = Plan(plan.samples, parts)
+    part = plan.among({plan.ids[at] for at in own})
     one_epoch: dict[Mode, int] = {mode: n // manifest.epochs for mode, n in manifest.planned.items()}
     whole = Shard(number=number, count=count, sample_ids=manifest.sample_ids, planned=one_epoch)
     update = {"shard": whole, "sample_ids": part.sample_ids(), "planned": part.sizes()}

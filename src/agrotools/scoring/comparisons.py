@@ -98,12 +98,13 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
 
 
 class HeadlinePair(NamedTuple):
-    """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
+    """Paired values of two runs in the headline metric of a mode, with the cluster and the sample of each pair."""
 
     metric: str
     first: FloatArray
     second: FloatArray
     clusters: IntArray
+    samples: Sequence[str] = ()
 
 
 def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
@@ -137,7 +138,11 @@ def _paired(
         return None
     mine = _among(samples, mine, first.table) if samples else mine
     pair = paired_units(mine, _renumbered(other, second.table, first.table))
-    return pair and HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    if pair is None:
+        return None
+    numbers = pair[0].samples
+    names = first.table.ids(numbers.tolist())
+    return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(numbers, first.table), names)
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
@@ -221,7 +226,7 @@ def differences_between(
 def _between(
     summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[RunDifference]:
-    headlines = [_headlines(*each) for each in zip(summaries, aggregators, strict=True)]
+    headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
     for first, second in pairs:
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
@@ -273,11 +278,22 @@ def mean_on(
     return estimate_mean(units.values, clusters) if len(units.values) else None
 
 
+def values_on(
+    samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str
+) -> tuple[FloatArray, list[str]]:
+    """Return the values of common samples (:func:`common_samples`) in the order of their ids, and their clusters."""
+    units = aggregator.modes[mode].headline_units(metric)
+    assert units is not None  # there are values of these samples
+    units = _among(samples, units, aggregator.table)
+    units = units.where(np.argsort(aggregator.table.ids(units.samples.tolist())))
+    return units.values, aggregator.table.ids(clusters_of(units.samples, aggregator.table).tolist())
+
+
 def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
     return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
 
 
-def _headlines(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
+def headline_metrics(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
     """Return the modes and metrics that are compared between runs; none for a quick part."""
     modes: list[Mode] = (
         [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]

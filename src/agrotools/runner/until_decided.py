@@ -1,0 +1,163 @@
+"""Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
+
+from collections.abc import Callable, Collection, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TextIO
+
+from agrotools.benchmarks import Benchmark
+from agrotools.core import FrozenModel, Mode, UsageError
+from agrotools.core.base import np
+from agrotools.models.endpoint import without_keys
+from agrotools.runner.build import PreparedRun, prepare_run
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.policies import is_agent
+from agrotools.runner.records import RECORDS_FILE, record_index
+from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.store import read_manifest
+from agrotools.scoring.comparisons import check_same_samples, headline_pair
+from agrotools.scoring.metrics import PREDICTIONS
+from agrotools.scoring.sequential import LOOKS, sequential_look
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.units import shown_mean
+
+
+class SequentialComparison(FrozenModel):
+    """Difference of two runs, first minus second, after ``look`` of ``looks`` blocks of ``planned`` samples.
+
+    ``runs`` are their folders. The interval of ``difference`` is valid at all looks together.
+    """
+
+    runs: tuple[str, str]
+    models: tuple[str, str]
+    mode: Mode
+    metric: str
+    means: tuple[float, float]
+    difference: Estimate
+    decided: bool
+    look: int
+    looks: int
+    planned: int
+
+
+def run_until_decided(
+    configs: Sequence[EvalConfig],
+    progress: TextIO,
+    benchmark: Benchmark,
+    on_look: Callable[[SequentialComparison], None] = lambda _: None,
+) -> SequentialComparison:
+    """Run two configurations on the same blocks of samples in turn, until a look decides or all samples are run.
+
+    They are compared in end-to-end if both have it, else in their first common mode, and only that is run.
+
+    Args:
+        benchmark: the loaded benchmark of both.
+        on_look: callback for the comparison after each block.
+
+    Raises:
+        UsageError: not two different runs of one benchmark, or no score in common.
+        BudgetReached: a budget is spent; the same call continues. Others as of ``evaluate``.
+    """
+    with without_keys():
+        sides = [prepare_run(each, benchmark) for each in configs]
+    if len({side.folder.resolve() for side in sides}) != 2 or len(sides) != 2:
+        raise UsageError("--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER")
+    if different := benchmark_differences([each.manifest for each in sides]):
+        raise UsageError(f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark")
+    modes: list[Mode] = [mode for mode in sides[0].plan.sizes() if mode in sides[1].plan.sizes()]
+    if not modes:
+        raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
+    mode = "end-to-end" if "end-to-end" in modes else modes[0]
+    block_of = sample_blocks(sides[0].plan, mode)
+    compared, block = None, 0
+    while block <= max(block_of.values()) and not (compared and compared.decided):
+        samples = {name for name, at in block_of.items() if at == block}
+        for side in sides:
+            _run_missing(side, mode, samples, progress, benchmark)
+        if compared := _compared(sides, mode, block_of, block):
+            on_look(compared)
+        block += 1
+    if compared is None:
+        raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
+    return compared
+
+
+def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
+    """Return the block, from 0, of each sample of a mode: at most :data:`LOOKS` of whole clusters.
+
+    The order of the clusters is that of the hashes of their names: random, and the same for every pair of runs.
+    """
+    members: dict[str, list[str]] = {}
+    for at in next(part.positions for part in plan.parts if part.mode == mode):
+        sample = plan.samples[at]
+        members.setdefault(sample.cluster or sample.id, []).append(sample.id)
+    total, block_of, number_of = sum(map(len, members.values())), dict[str, int](), dict[int, int]()
+    for cluster in sorted(members, key=lambda name: sha256(name.encode()).digest()):
+        number = number_of.setdefault(len(block_of) * LOOKS // total, len(number_of))  # without gaps
+        block_of |= dict.fromkeys(members[cluster], number)
+    return block_of
+
+
+def _run_missing(
+    side: PreparedRun, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
+) -> None:
+    plan = side.plan.among(samples, mode)
+    if (side.folder / RECORDS_FILE).is_file():
+        index = record_index(side.folder)
+        plan = remaining(plan, index, index.failed)
+    if len(plan):
+        config = side.config.model_copy(update={"mode": mode, "out": side.folder})
+        ended = evaluate(config, progress, benchmark=benchmark, only=samples)
+        if ended.stopped:
+            raise ended.stopped
+
+
+def _compared(
+    sides: Sequence[PreparedRun], mode: Mode, block_of: dict[str, int], block: int
+) -> SequentialComparison | None:
+    """Return the comparison after ``block``; None if there is no pair of scores."""
+    tallies = [scored_run(side.folder) for side in sides]
+    check_same_samples(*tallies)
+    pair = headline_pair(tallies[0], tallies[1], mode)
+    blocks = np.array([block_of.get(name, block + 1) for name in pair.samples] if pair else [], dtype=np.int64)
+    kept = blocks <= block
+    if pair is None or not kept.any():
+        return None
+    first, second = pair.first[kept], pair.second[kept]
+    shares = np.cumsum(np.bincount([*block_of.values()])) / len(block_of)
+    look = sequential_look(first - second, pair.clusters[kept], blocks[kept], shares)
+    return SequentialComparison(
+        runs=(str(sides[0].folder), str(sides[1].folder)),
+        models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
+        mode=mode,
+        metric=pair.metric,
+        means=(shown_mean(first), shown_mean(second)),
+        difference=look.difference,
+        decided=look.decided,
+        look=block + 1,
+        looks=len(shares),
+        planned=len(block_of),
+    )
+
+
+def config_of_run(folder: Path) -> EvalConfig:
+    """Return the configuration that continues a run, from its manifest alone.
+
+    Raises:
+        UsageError: the manifest lacks what an agent, a server of ``--serve`` or a vision model of tools needs.
+    """
+    run = read_manifest(folder)
+    if is_agent(run.model) or run.server or run.vlm_base_url or run.shard or run.protocol == PREDICTIONS:
+        raise UsageError(
+            f"{folder} cannot be continued from its folder alone",
+            hint="agrotools eval BENCHMARK -m MODEL -m OTHER --until-decided, with the options of both runs",
+        )
+    same = ("base_url", "protocol", "images", "max_steps", "tools", "backends", "degrade", "faults", "quick", "epochs")
+    values = {name: value for name, value in run.settings.items() if name in EvalConfig.model_fields}
+    values |= {name: getattr(run, name) for name in ("model", "data_root", *same)}
+    values |= {"benchmark": run.benchmark_path, "options": run.benchmark_options, "mode": ",".join(run.modes)}
+    values |= {"limit": max(run.planned.values(), default=0) // run.epochs or None, "out": folder}
+    values |= {"seed": values.get("seed", run.seed or None)}
+    return EvalConfig.model_validate({name: value for name, value in values.items() if value not in ("", None)})
