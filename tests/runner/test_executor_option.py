@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.runner.build import executor_class
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.evaluate import evaluate
-from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_node import first_difference
 from support.sums_benchmark import write_sums
 
 HERE = {"agrotools": "0.2.0", "numpy": "2.2.0", "code": "c" * 64, "file entries.toml": "f" * 64}
-
-
-def test_calls_run_here_by_default():
-    assert EvalConfig().executor == "local"
-    assert executor_class("local") is ToolExecutor
 
 
 def test_an_unknown_executor_is_refused():

@@ -55,22 +55,6 @@ def test_what_an_ended_process_left_in_the_lock_file_keeps_nobody_out(tmp_path: 
     lock.close()
 
 
-@pytest.mark.parametrize(
-    ("signed", "says"),
-    [
-        (b"", "in use by another process"),
-        (b"nonsense", "in use by another process"),
-        (b"17 on elsewhere\n", "in use by process 17 on elsewhere"),
-    ],
-)
-def test_a_holder_is_named_if_it_has_signed(tmp_path: Path, signed: bytes, says: str):
-    lock = RunLock(tmp_path)
-    (tmp_path / ".lock").write_bytes(signed)
-    with pytest.raises(RunStoreError, match=says):
-        RunLock(tmp_path)
-    lock.close()
-
-
 def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(tmp_path: Path, monkeypatch):
     def refuse(_number: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

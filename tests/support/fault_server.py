@@ -330,10 +330,6 @@ class FaultServer:
     go_away: Callable[[float], Awaitable[None]] | None = None
     """Refuse and break all connections for so many seconds."""
 
-    def attempts_of(self, sample: str) -> int:
-        """All requests that were made for ``sample``."""
-        return sum(count for (name, _, _), count in self.attempts.items() if name == sample)
-
 
 @asynccontextmanager
 async def fault_server(
