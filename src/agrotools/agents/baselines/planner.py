@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -241,33 +241,26 @@ def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
     if slot.type in ("open_text", "keywords", "reference_texts"):
         parts = value if isinstance(value, list) else [value]
         return " ".join(part for part in parts if isinstance(part, str)) or None
-    if slot.type == "choice_set":
-        members = value if isinstance(value, list) else [value]
-        chosen = [choice for choice in slot.choices if choice in members]
-        return cast(JsonValue, chosen) or None
     if slot.choices:
         return value if value in slot.choices else None
     return value if slot.type == "exact" and (isinstance(value, str) or as_number(value) is not None) else None
 
 
 def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
-    """Return the answer of one result to ``slot``: a label, a boolean, or the number with the most similar name."""
-    if slot.type in ("boolean", "exact", "file") and (slot.choices or slot.type == "boolean"):
-        return next((value for value in result.values() if _fitting(slot, value) is not None), None)
+    """Return the number of the first field that has a word of the slot's name, in the slot's unit; None without one."""
     if slot.type != "tolerance":
         return None
-    unit = canonical_unit(slot.unit)
-    best: tuple[float, float] | None = None
+    unit, wanted = canonical_unit(slot.unit), set(_words(slot.name))
     for name, value in result.items():
         if (given := as_number(value)) is None:
             continue
         words, of_field = _words_and_unit(name, result)
-        # A bare ``value`` was calculated for this purpose.
-        alike = 1.0 if name == "value" else _dice(words, set(_words(slot.name)))
-        number = _in_unit(given, of_field, unit, lenient=name == "value")
-        if alike and number is not None and (best is None or alike > best[0]):
-            best = (alike, number)
-    return best[1] if best else None
+        is_calculated = name == "value"  # for this purpose
+        if is_calculated or not words.isdisjoint(wanted):
+            number = _in_unit(given, of_field, unit, lenient=is_calculated)
+            if number is not None:
+                return number
+    return None
 
 
 def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], str | None]:
@@ -292,8 +285,3 @@ def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient
 def _words(name: str) -> list[str]:
     """Return the words of a name, without plural endings and short words: ``weeds_in_field`` -> weed, field."""
     return [word.removesuffix("s") for word in re.split(r"[_\W]+", name) if len(word) > 2]
-
-
-def _dice(first: set[str], second: set[str]) -> float:
-    """Overlap of two sets of words, from 0 to 1 (Dice 1945)."""
-    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
