@@ -158,36 +158,6 @@ def test_a_hanging_server_is_seen():
     assert "nothing finished for 30 s" in stream.getvalue().splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("total", "already", "composition", "line"),
-    [
-        (40, 24, "", "resuming, 24 of 64 samples done"),
-        (0, 64, "24 samples in 3 modes", "all 64 (24 samples in 3 modes) already done"),
-        (64, 0, "24 samples in 3 modes", "24 samples in 3 modes (64 to run)"),
-    ],
-)
-def test_the_first_line_tells_what_runs_and_what_was_there(total: int, already: int, composition: str, line: str):
-    stream = io.StringIO()
-    progress = Progress(stream, "m on b", total, already, composition=composition)
-    progress.close()
-    first, *others = stream.getvalue().splitlines()
-    assert first == f"m on b: {line}"
-    assert [each.split(" done")[0] for each in others] == ([f"m on b: {already}/64"] if total else [])
-
-
-def test_a_note_stands_above_the_live_line():
-    with terminal(80) as screen:
-        progress = Progress(screen.stream, "m on b", 3, 0)
-        progress.tick()
-        screen.read()
-        progress.note("stopping: 2 samples in flight")
-        output = screen.read()
-    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\n................ 0/3 done")
-    stream = io.StringIO()
-    Progress(stream, "m on b", 3, 0).note("stopping")
-    assert stream.getvalue().endswith("\nstopping\n")
-
-
 def test_a_reader_that_goes_away_does_not_harm_the_run():
     code = (
         "import sys, os\n"
