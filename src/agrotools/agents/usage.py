@@ -62,7 +62,7 @@ class UsageMeter:
 
 
 class SampleUsage:
-    """Reports of an agent on one sample, whose sum is one reply.
+    """Reports of an agent on one sample, each as a reply.
 
     ``fault``: reason to end the sample, or the run; ``failed`` is set with it.
     """
@@ -94,14 +94,4 @@ class SampleUsage:
         except AgrotoolsError as error:
             self.fail(error)
             return
-        if self.replies:
-            sum_so_far = self.replies[0].usage
-            costs = (sum_so_far.cost_usd, usage.cost_usd)
-            cached = [each.cached_input_tokens for each in (sum_so_far, usage)]
-            usage = Usage(
-                input_tokens=sum_so_far.input_tokens + usage.input_tokens,
-                output_tokens=sum_so_far.output_tokens + usage.output_tokens,
-                cached_input_tokens=None if cached == [None, None] else sum(filter(None, cached)),
-                cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-            )
-        self.replies = (Reply(usage=usage),)
+        self.replies = (*self.replies, Reply(usage=usage))
