@@ -9,7 +9,7 @@ particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
 extras     the extras docs, zh, bleu, ocr and heic, and polars
-learned    torch, transformers, diffusers...: nets run, trained, exported (about 7 GB)
+learned    torch, transformers, diffusers...: nets run, trained, exported and served (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
@@ -60,12 +60,13 @@ ENVIRONMENTS = {
         install=[
             ".[learned,embed,bertscore]",
             "sentence-transformers",
-            "transformers>=5.5",
+            "transformers[serving]>=5.5",
             "--group",
             "train-nets",
         ],
         pytest=[
             "tests/knowledge",
+            "tests/runner/test_transformers_server.py",
             "tests/scoring/test_embedders.py",
             "tests/training",
             "tests/vision",

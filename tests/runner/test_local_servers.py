@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_text_benchmark(tmp_path / "questions", SAMPLES, bare=True)
     (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
     (tmp_path / "bin").mkdir()
-    for name in ("llama", "vllm"):
+    for name in ("llama", "vllm", "transformers"):
         program = tmp_path / "bin" / ("llama-server" if name == "llama" else name)
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" --program {name} "$@"\n')
         program.chmod(0o755)
@@ -91,8 +91,8 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     assert "times out" not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
 
 
-def test_the_other_program_answers_shows_its_errors_and_ends(folder: Path):
-    program = "vllm"
+@pytest.mark.parametrize("program", ["vllm", "transformers"])
+def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, program: str):
     failed = run_command(*words("--die 'CUDA out of memory'", program=program))
     assert failed.returncode == 3
     assert f"{program} does not start (exit code" in failed.stderr
@@ -177,10 +177,12 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
     [
         ("none.gguf", ("llama",), "there is no model file none.gguf"),
         ("notes.gguf", ("llama",), "notes.gguf is not a GGUF file"),
+        ("my model.gguf", ("transformers",), "--serve llama serves it"),
         ("my model.gguf", ("llama", "--port 80"), "agrotools sets --port itself"),
         ("my model.gguf", ("llama", "--api-key=secret"), "what follows --api-key would be stored"),
         ("my model.gguf", ("llama", "'open"), "No closing quotation"),
         ("Qwen/Qwen3-VL-8B", ("vllm",), "pip install vllm"),
+        ("Qwen/Qwen3-VL-8B", ("transformers",), "pip install 'transformers[serving]"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_the_run(
@@ -199,7 +201,7 @@ def test_what_cannot_be_served_is_refused_before_the_run(
     ("extra", "message"),
     [
         (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
-        (("--serve", "ollama"), "should be 'vllm' or 'llama'"),
+        (("--serve", "ollama"), "should be 'vllm', 'llama' or 'transformers'"),
         (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
     ],
 )
@@ -220,6 +222,7 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
     at = ["--host", "127.0.0.1", "--port", "8123"]
     arguments = "--max-model-len 8192"
     assert command("vllm", "Qwen/Q", arguments) == ["vllm", "serve", "Qwen/Q", *at, "--max-model-len", "8192"]
+    assert command("transformers", "Qwen/Q") == ["transformers", "serve", "Qwen/Q", *at]
     assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
     file = str(folder / "my model.gguf")
     assert command("llama", "my model.gguf", "--mmproj p.gguf") == [

@@ -1,7 +1,7 @@
 """A program that answers ``value: N`` to "... plot N?".
 
-It has the command line of ``llama-server``, or, after ``--program vllm``, of vLLM, as which it refuses another model's
-name.
+It has the command line of ``llama-server``, or, after ``--program vllm`` or ``--program transformers``, of these. As
+them, it refuses another model's name; as transformers, it has no ``/health``.
 ``--slow S`` starts after S seconds; ``--die TEXT`` prints TEXT and fails; ``--die-after N`` fails at request N unless a
 file ``spare`` is in the folder; ``--tokens N`` is counted for each prompt; ``--stubborn`` ignores SIGTERM; ``--fork``
 starts a process of its own session.
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        found = self.path == "/health"
+        found = self.path == ("/v1/models" if options.program == "transformers" else "/health")
         self._send({"status": "ok"} if found else {}, 200 if found else 404)
 
     def do_POST(self) -> None:

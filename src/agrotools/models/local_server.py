@@ -68,12 +68,17 @@ class ServerProgram(NamedTuple):
     install: str
     package: str = ""
     """Python package whose version is that of the program; empty if only ``--version`` knows it."""
+    needs_trial: bool = False
+    """True if a model that cannot answer, e.g. without a chat template, is found only by the first request."""
 
 
 PROGRAMS: Mapping[str, ServerProgram] = {
     "vllm": ServerProgram("vllm", ("serve",), "pip install vllm", "vllm"),
     "llama": ServerProgram(
         "llama-server", (), "pip install 'agrotools[local]', or install llama.cpp (brew, winget, or its releases)"
+    ),
+    "transformers": ServerProgram(
+        "transformers", ("serve",), "pip install 'transformers[serving]>=5.5'", "transformers", True
     ),
 }
 
@@ -128,6 +133,8 @@ class LocalServer:
             self._model_words = ["-m", str(model_file(self._packaged))]
             return
         if self.name != "llama":
+            if is_gguf and self.name == "transformers":
+                raise UsageError(f"{self.model} is a GGUF file", hint="--serve llama serves it")
             self._model_words = [str(path) if looks_like_path else self.model]
             return
         if path.is_file():
@@ -135,7 +142,7 @@ class LocalServer:
                 if file.read(4) != b"GGUF":
                     raise UsageError(
                         f"{self.model} is not a GGUF file",
-                        hint="llama.cpp reads GGUF files; other weights: --serve vllm",
+                        hint="llama.cpp reads GGUF files; other weights: --serve vllm or --serve transformers",
                     )
             self._model_words = ["-m", str(path.resolve())]
         elif not path.exists() and self.model.count("/") == 1:
@@ -278,8 +285,31 @@ class LocalServer:
                     last = server.last_lines()[-1:] or ["no output yet"]
                     note(f"waiting for {self.name}, {noted - began:.0f} s: {last[0]:.150}")
                 await asyncio.sleep(_POLL_S)
+            if self._program.needs_trial:
+                await self._try(server, session, max(1.0, self.timeout_s - (time.monotonic() - began)))
         self.urls[:] = [server.url]
         note(f"{self.name} answers after {time.monotonic() - began:.0f} s")
+
+    async def _try(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
+        """Send a tiny request; LocalServerError if it is not answered."""
+        import aiohttp
+
+        body = {
+            "model": self.request_name,
+            "messages": [{"role": "user", "content": "Reply with the word OK."}],
+            "max_tokens": 1,
+        }
+        limit = aiohttp.ClientTimeout(total=timeout_s)
+        why = ""
+        try:
+            async with session.post(f"{server.url}/chat/completions", json=body, timeout=limit) as response:
+                why = "" if response.status < 400 else f": {(await response.text())[:300]}"
+        except TimeoutError:
+            why = f" within {self.timeout_s:g} s (--serve-timeout)"
+        except aiohttp.ClientError as error:
+            why = f": {error}"
+        if why:
+            raise server.failure(f"{self.name} cannot answer with {self.model}{why}", "check the model")
 
     def _launched(self, folder: Path) -> "_Server":
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -334,12 +364,16 @@ class _Server:
         return self.process.poll() is not None
 
     async def is_ready(self, session: "aiohttp.ClientSession") -> bool:
-        """True if it answers 200 to ``/health``."""
+        """True if it answers 200 to ``/health``, or to ``/v1/models`` if it has no ``/health``."""
         import aiohttp
 
         with suppress(aiohttp.ClientError, TimeoutError):
             async with session.get(f"http://127.0.0.1:{self.port}/health") as response:
-                return response.status == 200 and not self.has_ended()
+                status = response.status
+            if status == 404:
+                async with session.get(f"{self.url}/models") as response:
+                    status = response.status
+            return status == 200 and not self.has_ended()
         return False
 
     def last_lines(self) -> list[str]:

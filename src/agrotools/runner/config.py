@@ -63,7 +63,7 @@ class EvalConfig(FrozenModel):
     model: str = "baseline:planner"
     base_url: Annotated[str | None, Field(min_length=1)] = None
     api_key_env: str | None = None
-    serve: Literal["vllm", "llama"] | None = None
+    serve: Literal["vllm", "llama", "transformers"] | None = None
     """Program that serves the model on this machine during the run."""
     serve_args: str = ""
     """Further arguments of that program, as in a shell."""
