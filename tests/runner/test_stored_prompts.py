@@ -85,6 +85,19 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
         for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             assert part["text"] in text if part["type"] == "text" else "sha256" in text
 
+    if name != "lagent":  # shows images and replays calls here, by options that a preview does not have
+        assert agrotools(monkeypatch, "explain", RUNS[name][0], sample, "--prompt", "--json", *RUNS[name][1:]) == 0
+        (first, *_, last) = json.loads(capsys.readouterr().out)[0]["requests"] * 2
+        sent = [(each["messages"], each["tools"]) for each in read_sent(run, shown)]
+        assert (first["messages"], first["tools"]) == sent[0]
+        assert last["messages"][-1] == sent[-1][0][-1]
+
+
+def read_sent(run: Path, shown: dict) -> list[dict]:
+    """The requests of a run with the short URLs of images."""
+    requests = StoredPrompts(run).of((shown["mode"], shown["sample"], shown["epoch"]))
+    return [{"messages": each.messages, "tools": each.tools} for each in requests or ()]
+
 
 def with_images(messages: list[dict], images: dict[str, dict], run: Path) -> list[dict]:
     """``messages`` with the stored images in place of their short URLs."""
@@ -95,6 +108,25 @@ def with_images(messages: list[dict], images: dict[str, dict], run: Path) -> lis
                 content = base64.b64encode((run / image["file"]).read_bytes()).decode()
                 part["image_url"]["url"] = f"data:{image['media_type']};base64,{content}"
     return messages
+
+
+MISTAKES = {
+    "bloks-004": ((), "no sample 'bloks-004'", "blocks-004"),
+    "blocks-04": ((), "no sample 'blocks-04'", "e.g. blocks-004"),
+    "tracts-003": (("--mode", "no-tool"), "tracts-003 is not run in no-tool", "--mode end-to-end, step-by-step"),
+    "blocks-004": (("--protocol", "rct"), "should be one of react", ""),
+}
+
+
+@pytest.mark.parametrize("sample", MISTAKES)
+def test_mistakes_in_a_preview_have_a_hint(
+    sample: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    options, fault, hint = MISTAKES[sample]
+    assert agrotools(monkeypatch, "explain", BENCHMARKS / "drawn", sample, "--prompt", *options) == 2
+    error, hinted = capsys.readouterr().err.splitlines()[-2:]
+    assert fault in error
+    assert hint in hinted
 
 
 def test_a_run_without_prompts_says_so(

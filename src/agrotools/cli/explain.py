@@ -17,35 +17,53 @@ _LISTED = 20
 
 
 class _Prompts(NamedTuple):
-    """Requests for a sample; None if they are not stored."""
+    """Requests for a sample (None: not stored); ``sizes``: characters and tokens of requests that were not sent."""
 
     key: "Key"
     requests: "Sequence[StoredRequest] | None"
+    sizes: "Sequence[tuple[int, int]]" = ()
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help="Run folder; with --prompt also a benchmark, before any run.")],
     sample: Annotated[
         str | None, typer.Argument(help="Id of a sample. Without it, the ids are listed.", show_default=False)
     ] = None,
     mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
     epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
     prompt: Annotated[
-        bool, typer.Option("--prompt", help="Print the prompts that the model was sent instead.")
+        bool, typer.Option("--prompt", help="Print the prompts that the model was sent, or would be sent, instead.")
     ] = False,
+    protocol: Annotated[str | None, typer.Option(help="Protocol, as in eval; of a benchmark only.")] = None,
+    tools: Annotated[str | None, typer.Option(help="Tools offered, as in eval; of a benchmark only.")] = None,
+    data_root: Annotated[
+        Path | None, typer.Option(help="Folder of the benchmark's files; of a benchmark only.")
+    ] = None,
     details: Annotated[
         bool, typer.Option("--details", help="Also print the rule of each score and the figures that it uses.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
+    from agrotools.core import UsageError
+    from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
     from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
-    from agrotools.runner.store import read_manifest
+    from agrotools.runner.store import has_manifest, read_manifest
     from agrotools.scoring.attribution import read_attribution
 
+    given = {"protocol": protocol, "tools": tools, "data_root": data_root}
+    if not has_manifest(run):
+        if prompt:
+            _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
+            return
+        hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
+        raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
+    if named := [name for name, value in given.items() if value is not None]:
+        option = named[0].replace("_", "-")
+        raise UsageError(f"--{option} is for --prompt of a benchmark", hint="omit it: a run has its own prompts")
     read_manifest(run)
     index = record_index(run)
     for note in index.notes:
@@ -170,20 +188,56 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
     _show_prompts(run, read_manifest(run).model, stored, as_json=as_json)
 
 
+def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print the requests that a run would send for a sample, or the ids of its samples.
+
+    Raises:
+        UsageError: the benchmark or the sample does not exist, or the options do not fit it.
+    """
+    import asyncio
+    import sys
+    from tempfile import TemporaryDirectory
+
+    from agrotools.core import UsageError
+    from agrotools.runner.build import load_for_run, prepare_run
+    from agrotools.runner.config import read_config
+    from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
+    from agrotools.runner.prompts import PromptLog, StoredPrompts
+
+    given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}
+    (config,) = read_config(None, given, [PREVIEWED.name])
+    prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
+    if sample is None:
+        _list_samples([*prepared.plan.keys()], as_json=as_json)
+        return
+    if sample not in prepared.plan.ids:
+        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
+    with TemporaryDirectory() as folder:
+        log, prompts = PromptLog(Path(folder)), list[_Prompts]()
+        for item in items_of(prepared, sample):
+            requests, sizes = asyncio.run(requests_of(prepared, item))
+            log.write(log.lines(item.key, requests))
+            prompts.append(_Prompts(item.key, StoredPrompts(Path(folder)).of(item.key), sizes))
+        log.close()
+        _show_prompts(Path(folder), PREVIEWED.name, prompts, as_json=as_json)
+
+
 def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_json: bool) -> None:
     """Print requests, of which ``run`` holds the images."""
     if as_json:
         print_json([_prompt_json(run, model, each) for each in prompts])
         return
-    for (mode, sample, epoch), requests in prompts:
+    for (mode, sample, epoch), requests, sizes in prompts:
         heading = f"{sample}, {mode}, epoch {epoch}"
         if requests is None:
             typer.echo(f"{heading}: no prompt is stored")
             continue
-        typer.echo(f"{heading}: {count_text(len(requests), 'request')} to {model}")
+        retried = bool(sizes) and mode != "step-by-step" and len(requests) > 2  # the last one asks for the form again
+        typer.echo(f"{heading}: {'at most ' * retried}{count_text(len(requests), 'request')} to {model}")
         tools: list[Any] = []
         for number, request in enumerate(requests, start=1):
-            typer.echo(f"\n=== request {number} of {len(requests)}")
+            last = ", only if a value is missing" if retried and number == len(requests) else ""
+            typer.echo(f"\n=== request {number} of {len(requests)}{last}")
             if request.tools and request.tools == tools:
                 typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:
@@ -192,13 +246,15 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
             if request.shared:
                 typer.echo(f"--- messages 1 to {request.shared}, as before")
             for place, message in enumerate(request.messages[request.shared :], start=request.shared + 1):
-                _print_message(run, place, message)
+                _print_message(run, place, message, kept=not sizes)
+        for number, (characters, tokens) in enumerate(sizes, start=1):
+            typer.echo(f"request {number}: {characters:,} characters without images, about {tokens:,} tokens with them")
 
 
 def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object]:
     from agrotools.runner.prompts import stored_image
 
-    (mode, sample, epoch), requests = prompts
+    (mode, sample, epoch), requests, sizes = prompts
     parts = [
         part
         for request in requests or ()
@@ -207,8 +263,14 @@ def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object
         for part in message["content"]
     ]
     urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
-    images = {url: image.model_dump() for url in urls if (image := stored_image(run, url)) is not None}
-    sent = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
+    images = {
+        url: image.model_dump(exclude={"file"} if sizes else None)
+        for url in urls
+        if (image := stored_image(run, url)) is not None
+    }
+    sent: list[dict[str, Any]] = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
+    for request, (characters, tokens) in zip(sent, sizes, strict=False):
+        request |= {"characters": characters, "tokens": tokens}
     return {
         "sample": sample,
         "mode": mode,
@@ -229,7 +291,7 @@ def _print_tools(tools: "Sequence[dict[str, Any]]") -> None:
         typer.echo(harmless(orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()))
 
 
-def _print_message(run: Path, place: int, message: dict[str, Any]) -> None:
+def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool) -> None:
     import orjson
 
     from agrotools.report.layout import harmless
@@ -241,12 +303,13 @@ def _print_message(run: Path, place: int, message: dict[str, Any]) -> None:
         if part["type"] == "text":
             typer.echo(harmless(part["text"]))
         else:
-            typer.echo(_image_line(run, part["image_url"]["url"]))
+            typer.echo(_image_line(run, part["image_url"]["url"], kept=kept))
     for call in message.get("tool_calls", ()):
         typer.echo(harmless(f"call: {orjson.dumps(call).decode()}"))
 
 
-def _image_line(run: Path, url: str) -> str:
+def _image_line(run: Path, url: str, *, kept: bool) -> str:
+    """Return a line about an image; ``kept``: its file stays."""
     from agrotools.report.layout import harmless, shortened
     from agrotools.runner.prompts import stored_image
 
@@ -262,4 +325,5 @@ def _image_line(run: Path, url: str) -> str:
             size = f"{opened.width} x {opened.height} px, "
     except (OSError, UnidentifiedImageError):
         size = ""
-    return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}, {run / image.file}]"
+    place = f", {run / image.file}" if kept else ""
+    return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}{place}]"

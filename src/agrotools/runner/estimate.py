@@ -1,4 +1,4 @@
-"""Estimate of the requests, tokens and cost of a run before it starts."""
+"""Estimate of the requests, tokens and cost of a run before it starts, and its requests for one sample."""
 
 import base64
 import io
@@ -6,18 +6,26 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agrotools.agents import ModelAgent
 from agrotools.agents.llm import LLMAgent, closing_message
-from agrotools.agents.modes import reference_history, with_shown_observations
+from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark
-from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
+from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
 from agrotools.core.base import number_text
+from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.runner.plan import Plan
+from agrotools.runner.execute import with_history
+from agrotools.runner.plan import Plan, WorkItem, work_items
 from agrotools.runner.policies import PolicySource
+from agrotools.runner.prompts import Request, collect_requests
+
+if TYPE_CHECKING:
+    from agrotools.runner.build import PreparedRun
 
 RENDERED = 20
 """Number of samples whose requests are actually built, over all modes."""
@@ -156,10 +164,8 @@ async def request_tokens(view: SampleView, history: Sequence[Step], agent: Model
 
     Pictures that are not made yet are counted by their size.
     """
-    messages, tools = await agent.request_for(view, history)
-    text = request_text(agent.model.name, messages, tools, agent.settings)
-    pictures = sum(map(_share_of_full_picture, image_urls(messages))) + _share_later(view, agent)
-    return len(text) / BYTES_PER_TOKEN + pictures * (price.image_tokens if price else IMAGE_TOKENS)[0]
+    size = request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
+    return size + _share_later(view, agent) * (price.image_tokens if price else IMAGE_TOKENS)[0]
 
 
 def _share_later(view: SampleView, agent: ModelAgent) -> float:
@@ -167,6 +173,52 @@ def _share_later(view: SampleView, agent: ModelAgent) -> float:
         return 0.0
     later = [(file.width_px, file.height_px) for file in view.files if not Path(file.path).exists()]
     return sum(_share(width, height) for width, height in later if width and height)
+
+
+def request_size(
+    model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price | None
+) -> tuple[int, float]:
+    """Return the characters of a request's JSON without its images, and its tokens with them."""
+    text, full = request_text(model, messages, tools, settings), price.image_tokens[0] if price else IMAGE_TOKENS[0]
+    pictures = sum(full * _share_of_full_picture(url) for url in image_urls(messages))
+    return len(text.decode()), len(text) / BYTES_PER_TOKEN + pictures
+
+
+PREVIEWED = ScriptedModel(lambda _messages, _tools, _settings: "(answer of the model)", name="the model")
+"""Model of a preview, which only says that it answers."""
+
+
+def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
+    """Return a sample in each mode of the run; if none was asked for, in end-to-end or else the first.
+
+    Raises:
+        UsageError: the sample is not run in these modes.
+    """
+    benchmark, source, modes = prepared.benchmark, prepared.source, prepared.manifest.modes
+    items = [*work_items(benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample])]
+    if chosen := [item for item in items if item.mode in modes]:
+        one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]
+        return chosen if "mode" in prepared.config.model_fields_set else one
+    able = ", ".join(item.mode for item in items if item.mode in benchmark.modes)
+    raise UsageError(f"{sample} is not run in {' or '.join(modes)}", hint=f"--mode {able}")
+
+
+async def requests_of(prepared: "PreparedRun", item: WorkItem) -> tuple[list[Request], list[tuple[int, int]]]:
+    """Return requests for a sample, and of each the characters of its JSON without images and its estimated tokens.
+
+    They are the first request and, if the agent asks for the answer form after an answer, that one; in step-by-step
+    all, because the reference is their history.
+    """
+    source = prepared.source
+    sample = prepared.benchmark.prepare(with_history(item, source))
+    view = prepared.benchmark.view(sample, "end-to-end" if source.single_shot else item.mode)
+    agent, requests = source.make(sample, item.mode, 0), collect_requests()
+    if item.mode == "step-by-step" and sample.reference is not None:
+        await run_step_by_step(agent, view, sample.reference)
+    else:
+        await agent.act(view, ())
+    sizes = (request_size(PREVIEWED.name, *request, prepared.config.settings, None) for request in requests)
+    return requests, [(size, round(tokens)) for size, tokens in sizes]
 
 
 def _share_of_full_picture(url: str) -> float:
