@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,20 @@ class Capable:
         if "number is in" in question:
             return completion(self.drawn[images[-1][1]] if images else "I cannot see a picture.")
         if tools and "tools" not in self.drops:
-            return completion(None, [("add", self.gives or '{"a": 1234.5, "b": 876.25}')])
-        return completion("OK")
+            pairs = re.findall(r"([\d.]*\d) \+ ([\d.]*\d)", question)
+            if self.gives:
+                return completion(None, [("add", self.gives)])
+            return completion(None, [("add", json.dumps({"a": float(a), "b": float(b)})) for a, b in pairs])
+        if "response_format" in body and "schema" not in self.drops:
+            return completion('{"crop": "wheat", "trees": 7}')
+        if "Invent" in question:
+            return completion(f"Apple{body.get('seed', 0) if 'seed' not in self.drops else len(self.drawn)}")
+        reply = completion("OK")
+        if body.get("logprobs"):
+            data = json.loads(reply.text or "")
+            data["choices"][0]["logprobs"] = {"content": [{"top_logprobs": [{"token": "yes", "logprob": -0.1}]}]}
+            return web.json_response(data)
+        return reply
 
 
 def _images(message: dict[str, Any]) -> list[str]:
@@ -68,8 +81,10 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
 
 
 def test_what_works_is_found(probed: Callable[..., dict[str, str]]):
-    everything = ("text", "images", "images of tools", "native tools")
-    assert probed(Capable()) == dict.fromkeys(everything, "yes") | {"context": "unclear"}
+    everything = ("text", "images", "images of tools", "native tools", "parallel calls", "json schema", "seed")
+    found = probed(Capable())
+    assert {name: found[name] for name in everything} == dict.fromkeys(everything, "yes")
+    assert (found["logprobs"], found["context"]) == ("yes", "unclear")
     assert probed(Capable(), "/responses")["images of tools"] == "yes"
 
 
@@ -78,7 +93,8 @@ def test_what_works_is_found(probed: Callable[..., dict[str, str]]):
     [
         (Capable(drops="tool"), "images of tools", "no"),
         (Capable(refuses="tool"), "images of tools", "refused"),
-        (Capable(drops="tools"), "native tools", "no"),
+        (Capable(drops="tools"), "parallel calls", "no"),
+        (Capable(drops="seed"), "seed", "unclear"),
         (Capable(gives='{"a": 3, "b": "4"}'), "native tools", "unclear"),
         (Capable(gives='{"a": null, "b": [[4]]}'), "native tools", "unclear"),
         (Capable(gives="[" * 100_000), "native tools", "no"),
@@ -98,7 +114,7 @@ def test_no_server_and_a_refused_model_are_errors(tmp_path: Path, monkeypatch: p
     assert run_command("doctor", "-m", "scripted:none.json").returncode == 2
 
 
-def test_a_run_warns_of_what_a_probe_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     folder = write_folder(tmp_path / "bench")
     follower, blind = ReferenceFollower.of_folder(folder), Capable(drops="user tool tools")
@@ -109,7 +125,7 @@ def test_a_run_warns_of_what_a_probe_missed(tmp_path: Path, monkeypatch: pytest.
     shown = io.StringIO()
     with serving(responder) as endpoint:
         assert run_command("doctor", "-m", "m", "--base-url", endpoint.base_url).returncode == 0
-        at.evaluate(
+        run = at.evaluate(
             folder,
             "m",
             mode="end-to-end",
@@ -120,3 +136,4 @@ def test_a_run_warns_of_what_a_probe_missed(tmp_path: Path, monkeypatch: pytest.
         )
     assert "did not see a picture" in shown.getvalue()
     assert "made no native tool call" in shown.getvalue()
+    assert json.loads((run.path / "probe.json").read_text())["model"] == "m"

@@ -3,7 +3,7 @@
 The first contact shows within a second that no server answers, or that the key, the model, images or tools are refused,
 instead of sample by sample during the run. If only a single request is refused while others are answered, the
 configuration is not at fault: the sample is invalid, and the run continues. A probe (``agrotools doctor``) shows what
-the endpoint really does with images and tools.
+the endpoint really does with images, tools, schemas, seeds and logprobs.
 """
 
 import asyncio
@@ -239,6 +239,7 @@ async def _listens(base_url: str) -> bool:
     return True
 
 
+PROBE_FILE = "probe.json"
 State = Literal["yes", "no", "refused", "unclear"]
 _TOKENS = 300
 """Token limit of a reply: room for a model that thinks before it answers."""
@@ -271,7 +272,7 @@ class ProbeReport(FrozenModel):
 
 
 async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:
-    """Probe an endpoint with a few tiny requests, one after the other.
+    """Probe an endpoint with about ten tiny requests, one after the other.
 
     Args:
         ended: called with each finding.
@@ -283,9 +284,9 @@ async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = 
     """
     provider, name = split_provider(endpoint.model, endpoint.base_url)
     address = address_of(name, provider, endpoint.base_url, endpoint.api_key_env)
-    asking = _Asking(endpoint.impatient)
+    asking = _Asking(endpoint.impatient, address.base_url)
     findings: list[Finding] = []
-    for probe in (_text, _images, _images_of_tools, _native_tools):
+    for probe in (_text, _images, _images_of_tools, _native_tools, _parallel_calls, _json_schema, _seed, _logprobs):
         began, before = time.monotonic(), (asking.input_tokens, asking.output_tokens)
         feature = probe.__name__.strip("_").replace("_", " ")
         try:
@@ -312,20 +313,19 @@ async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = 
 
 
 class _Asking:
-    """Requests to an endpoint, with a count of tokens."""
+    """Requests to the endpoint at an address, with a count of tokens."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, base_url: str) -> None:
+        self._endpoint, self.base_url = endpoint, base_url
         self.input_tokens = self.output_tokens = 0
         self.plain_tokens = 0
         """Input tokens of the text probe, to tell what an image adds."""
 
-    async def ask(self, *messages: Message, tools: Sequence[ToolSpec] = ()) -> Completion:
+    async def ask(self, *messages: Message, tools: Sequence[ToolSpec] = (), **settings: Any) -> Completion:
         model = make_model(self._endpoint)
+        values = {"temperature": None, "max_output_tokens": _TOKENS, **settings}
         try:
-            completion = await model.generate(
-                messages, tools, ModelSettings(temperature=None, max_output_tokens=_TOKENS)
-            )
+            completion = await model.generate(messages, tools, ModelSettings.model_validate(values))
         finally:
             await model.close()
         self.input_tokens += completion.usage.input_tokens
@@ -404,6 +404,49 @@ async def _native_tools(asking: _Asking) -> tuple[State, str]:
     return "no", f"no call, but {completion.text.strip()[:80]!r}"
 
 
+async def _parallel_calls(asking: _Asking) -> tuple[State, str]:
+    question = "Use the tool for 1.5 + 2 and for 30 + 4.25, with both calls in one message."
+    completion = await asking.ask(Message.of("user", question), tools=[_ADD])
+    calls = len(completion.tool_calls)
+    return ("yes" if calls > 1 else "no"), f"{calls} in one message"
+
+
+async def _json_schema(asking: _Asking) -> tuple[State, str]:
+    properties = {"crop": {"type": "string", "enum": ["maize", "wheat"]}, "trees": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["crop", "trees"], "additionalProperties": False}
+    named = {"name": "answer", "strict": True, "schema": schema}
+    extra: dict[str, Any] = (
+        {"text": {"format": {"type": "json_schema", **named}}}
+        if asking.base_url.endswith(SUFFIX)
+        else {"response_format": {"type": "json_schema", "json_schema": named}}
+    )
+    completion = await asking.ask(
+        Message.of("user", "Tell me a story about seven trees in a field of wheat."), extra=extra
+    )
+    try:
+        value = json.loads(completion.text)
+    except (ValueError, RecursionError):
+        return "no", f"no JSON: {completion.text.strip()[:80]!r}"
+    fits = isinstance(value, dict) and value.keys() == properties.keys() and isinstance(value["trees"], int)
+    return ("yes" if fits else "no"), completion.text.strip()[:80]
+
+
+async def _seed(asking: _Asking) -> tuple[State, str]:
+    question = Message.of("user", "Invent a name of eight letters for a new apple. Reply with the name only.")
+    texts = [(await asking.ask(question, temperature=1.0, seed=seed)).text.strip() for seed in (7, 7, 8)]
+    shown = ", ".join(repr(text[:20]) for text in texts)
+    if texts[0] != texts[1]:
+        return "no", f"equal seeds gave {shown}"
+    return ("yes", shown) if texts[2] != texts[0] else ("unclear", f"all seeds gave {texts[0][:20]!r}")
+
+
+async def _logprobs(asking: _Asking) -> tuple[State, str]:
+    question = Message.of("user", "Is water wet? Reply with yes or no.")
+    completion = await asking.ask(question, top_logprobs=5)
+    candidates = ", ".join(f"{token!r} {value:.2f}" for token, value in completion.first_token.items())
+    return ("yes" if completion.first_token else "no"), candidates[:120]
+
+
 async def _context(address: Address, name: str) -> str:
     """Return the context length that the endpoint's list of models states; empty if it states none."""
     import aiohttp
@@ -435,11 +478,12 @@ def find_report(base_url: str, name: str) -> ProbeReport | None:
         return None
 
 
-def probe_warnings(base_url: str, name: str, *, images: bool, native_tools: bool) -> list[str]:
-    """Return warnings about what a run needs and the model lacks, by the stored report, if any."""
+def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_tools: bool) -> list[str]:
+    """Copy the stored report, if any, into a run folder; return warnings about what the run needs and lacks."""
     report = find_report(base_url, name)
     if report is None:
         return []
+    write_whole(run / PROBE_FILE, report.model_dump_json(indent=1).encode(), synced=False)
     warnings: list[str] = []
     if images and report.state("images") in ("no", "refused"):
         warnings.append("the model did not see a picture in a probe: --no-images, or another model or server")

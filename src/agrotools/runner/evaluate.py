@@ -97,7 +97,7 @@ def evaluate(
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
         if config.budget and source.meter:
             bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing")
-        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings)]
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
         for note in [*notes, *store.notes]:
             bar.note(note)
         if config.degrade:
@@ -125,13 +125,13 @@ def evaluate(
         return Evaluation(folder)
 
 
-def _probe_notes(source: PolicySource, settings: RunSettings) -> list[str]:
+def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
     if not source.base_url:
         return []
-    from agrotools.models.probe import probe_warnings
+    from agrotools.models.probe import attach_report
 
     native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
-    return probe_warnings(source.base_url, source.name, images=settings.images, native_tools=native)
+    return attach_report(source.base_url, source.name, folder, images=settings.images, native_tools=native)
 
 
 def _composition(plan: Plan) -> str:

@@ -19,6 +19,7 @@ from agrotools.core import Mode, RunStoreError, UsageError
 from agrotools.core.base import Progress, command_line, count_text, no_progress
 from agrotools.core.files import MANIFEST_FILE, sha256_of_file
 from agrotools.models.metered import SPEND_FILE
+from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.estimate import expected_requests
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage
@@ -267,7 +268,8 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
             f"shards were judged by different rubrics: {' / '.join(names)}",
             hint="judge all of them by the same rubrics again",
         )
-    for path in (each for own in rubrics.values() for each in own):
+    probes = [path for run in runs if (path := run / PROBE_FILE).is_file()]
+    for path in (*(each for own in rubrics.values() for each in own), *probes[:1]):
         shutil.copyfile(path, folder / path.name)
     return [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(runs) else []
 
