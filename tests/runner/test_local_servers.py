@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.models.local_server import LocalServer
+from agrotools.models.local_server import LocalServers, _devices
 from agrotools.runner.config import EvalConfig
 from support.command import run_command
 from support.eval_process import AGROTOOLS, finished, wait_for
@@ -74,10 +74,10 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
 
 @pytest.mark.parametrize(
     ("arguments", "options", "concurrency"),
-    [("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2),
-     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {}, 1), ("", {"concurrency": 9}, 1)],
+    [("-np 3", {"replicas": 2}, 6), ("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2),
+     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {"replicas": 2}, 2), ("", {"concurrency": 9}, 1)],
 )  # fmt: skip
-def test_slots_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
+def test_slots_and_replicas_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
     config = EvalConfig(benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options)
     assert config.endpoint.wire.concurrency == concurrency
 
@@ -91,6 +91,16 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     assert "times out" not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
 
 
+def test_replicas_share_the_requests_in_one_run_folder(folder: Path):
+    done = run_command(*words("", "--replicas", 2, "--limit", 4))
+    assert done.returncode == 0, done.stderr
+    again = run_command(*words("", "--replicas", 1))
+    assert again.returncode == 0, again.stderr
+    assert len(finished(folder / "run")) == SAMPLES, "the number of servers is not part of the run's identity"
+    first, second = (folder / "run" / name for name in ("server.log", "server-2.log"))
+    assert first.read_text().count("answered") > SAMPLES / 2 > second.read_text().count("answered") > 0
+
+
 @pytest.mark.parametrize("program", ["vllm", "transformers"])
 def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, program: str):
     failed = run_command(*words("--die 'CUDA out of memory'", program=program))
@@ -101,11 +111,12 @@ def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, progr
     assert died.returncode == 3
     assert f"{program} ended during the run (exit code 3)" in died.stderr
     (folder / "spare").touch()
-    done = run_command(*words("--die-after 3", program=program))
+    done = run_command(*words("--die-after 3", "--replicas", 2, program=program))
     assert done.returncode == 0, done.stderr
     assert len(finished(folder / "run")) == SAMPLES
     assert json.loads((folder / "run" / "manifest.json").read_text())["server"][0] == program
-    assert len(pids(folder / "run")) == 3
+    assert all("answered" in log.read_text() for log in (folder / "run").glob("server*.log"))
+    assert len(pids(folder / "run")) == 4
     assert not any(map(is_alive, pids(folder / "run")))
 
 
@@ -194,7 +205,7 @@ def test_what_cannot_be_served_is_refused_before_the_run(
     monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
     monkeypatch.setenv("PATH", str(folder / "bin"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        LocalServer(given[0], model, "".join(given[1:]))
+        LocalServers(given[0], model, "".join(given[1:]))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +227,7 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(folder / "bin"))
 
     def command(name: str, model: str, arguments: str = "") -> list[str]:
-        program, *rest = LocalServer(name, model, arguments).command(8123)
+        program, *rest = LocalServers(name, model, arguments).command(8123)
         return [Path(program).name, *rest]
 
     at = ["--host", "127.0.0.1", "--port", "8123"]
@@ -238,6 +249,13 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_replaced_weights_are_another_model(folder: Path):
-    before = LocalServer("llama", "my model.gguf").model_hash
+    before = LocalServers("llama", "my model.gguf").model_hash
     (folder / "my model.gguf").write_bytes(b"GGUF-others!")
-    assert LocalServer("llama", "my model.gguf").model_hash != before
+    assert LocalServers("llama", "my model.gguf").model_hash != before
+
+
+def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert [_devices(number, 2)["CUDA_VISIBLE_DEVICES"] for number in range(2)] == ["0,1", "2,3"]
+    assert _devices(0, 1) == {}
+    assert _devices(0, 8) == {}, "too few to share: all use all"

@@ -34,11 +34,11 @@ def make_model(endpoint: Endpoint) -> Model:
     Raises:
         UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
-    spec, server, base_url = endpoint.model, endpoint.server, endpoint.base_url
-    if server is not None:
+    spec, servers, base_url = endpoint.model, endpoint.servers, endpoint.base_url
+    if servers is not None:
         from agrotools.models.local_server import LOCAL_URL
 
-        provider, name, base_url = Provider(LOCAL_URL), server.request_name, LOCAL_URL
+        provider, name, base_url = Provider(LOCAL_URL), servers.request_name, LOCAL_URL
     else:
         check_model_name(spec)
         if not spec.strip():
@@ -55,7 +55,7 @@ def make_model(endpoint: Endpoint) -> Model:
         wire=endpoint.wire,
         provider=provider,
         spelled=spec,
-        bases=server.urls if server else (),
+        bases=servers.urls if servers else (),
     )
 
 

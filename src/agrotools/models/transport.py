@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import itertools
 import os
 import random
 import ssl
@@ -147,12 +148,14 @@ def _trusted() -> ssl.SSLContext | bool:
 class Transport:
     """HTTP client that posts to one address over one pooled session; UsageError for a proxy that is not an HTTP proxy.
 
-    ``bases``: base address of a server, instead of that of ``url``; it may be filled in later, when the server runs.
+    ``bases``: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
+    filled in later, when the servers run.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:
         self._url = URL(url)
         self._bases = bases
+        self._turns = itertools.count()
         self._headers = headers
         self._wire = wire
         self._proxy = None if bases else proxy_for(url)
@@ -174,7 +177,7 @@ class Transport:
         data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
         url = self._url
         if self._bases:
-            url = URL(f"{self._bases[0]}/{url.path.removeprefix('/v1/')}")
+            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
         try:
             async with self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy) as response:
                 content = response.content

@@ -45,7 +45,7 @@ from agrotools.tools import tool_specs, tool_versions
 from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
-    from agrotools.models.local_server import LocalServer
+    from agrotools.models.local_server import LocalServers
     from agrotools.runner.degradation import DegradedBenchmark
 
 
@@ -60,7 +60,7 @@ class PreparedRun(NamedTuple):
     plan: Plan
     manifest: Manifest
     folder: Path
-    server: "LocalServer | None" = None
+    servers: "LocalServers | None" = None
     """Servers that run during the evaluation."""
 
 
@@ -138,13 +138,13 @@ def prepare_run(
     plan = work_items(
         benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
     )
-    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.server)
+    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.servers)
     if config.shard:
         from agrotools.runner.shards import shard_run
 
         plan, manifest = shard_run(plan, manifest, config.shard)
     folder = config.out or default_folder(manifest)
-    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server)
+    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.servers)
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
@@ -207,7 +207,7 @@ def describe_run(
     source: PolicySource,
     plan: Plan,
     vision_model: PricedModel | None = None,
-    server: "LocalServer | None" = None,
+    servers: "LocalServers | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
     toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
@@ -228,8 +228,8 @@ def describe_run(
         model=source.name,
         model_hash=source.model_hash,
         base_url=source.base_url,
-        server=server.identity if server else (),
-        server_version=server.version if server else "",
+        server=servers.identity if servers else (),
+        server_version=servers.version if servers else "",
         privileged=source.privileged,
         sealed=source.sealed,
         protocol=settings.protocol,
