@@ -10,7 +10,7 @@ from support.command import run_command
 from support.review_server import reviewing
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-AGENTS = ("--model", "baseline:planner", "--model", "baseline:guess")
+AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
 SAMPLE = "apples-046"
 
 

@@ -34,10 +34,10 @@ REFUSAL = "rows: unknown"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of a policy that often fails."""
+    """A run of a planted agent that fails one decision in ten or so."""
     folder = tmp_path_factory.mktemp("attribution")
     write_sums(folder / "sums", 24)
-    done = run_command("eval", folder / "sums", "-m", "baseline:random", "--out", folder / "run", "--mode",
+    done = run_command("eval", folder / "sums", "-m", "baseline:planted:0.5:3", "--out", folder / "run", "--mode",
                        "end-to-end,step-by-step")  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder / "run"
@@ -53,7 +53,7 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     assert attribution.run.score == pytest.approx(100 * score, abs=1e-5)
     assert 0 < attribution.run.gap == sum(attribution.run.parts.values())
     assert all(sum(each.parts.values()) == each.gap for each in attribution.samples)
-    assert "tool:calculate" not in attribution.run.parts, "the policy errs, the tool does not"
+    assert "tool:calculate" not in attribution.run.parts, "a planted agent errs, the tool does not"
     assert attribution.left_out == {"in mode step-by-step": 24}
     assert set(attribution.run.intervals) == {*attribution.run.parts, "gap"}
     assert scores["attribution"] == attribution.model_dump(mode="json", exclude={"samples"})
@@ -87,7 +87,7 @@ def test_a_split_of_other_records_is_out_of_date(run: Path, tmp_path: Path):
 def test_the_policy_is_asked_again_if_it_is_wanted(run: Path):
     done = run_command("attribute", run, "--rerun", "--json")
     assert done.returncode == 0, done.stderr
-    assert "answers of baseline:random" in done.stderr
+    assert "answers of baseline:planted:0.5:3" in done.stderr
     found = json.loads(done.stdout)
     assert found["rerun"]
     assert sum(found["run"]["parts"].values()) == found["run"]["gap"]

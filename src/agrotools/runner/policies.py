@@ -287,10 +287,6 @@ def answer_places(benchmark: Benchmark | None) -> list[Path]:
     return [*places, cache_dir()]
 
 
-MORE_BASELINES: dict[str, Callable[[str, Sequence[Sample], int], PolicySource]] = {}
-"""Further baselines by name: functions of what follows their name, the samples, and the seed of the run."""
-
-
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     from agrotools.agents.baselines import BASELINES, simple
 
@@ -300,9 +296,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     def immediate(answer: Callable[[Sample, SampleView], str]) -> Callable[[Sample, Mode, int], Policy]:
         return lambda sample, _mode, _epoch: simple.ImmediatePolicy(sample, answer)
 
-    if kind in MORE_BASELINES:
-        return MORE_BASELINES[kind](parameters, samples, seed)
-    if name in ("oracle", "perfect-tools"):
+    if name in ("oracle", "perfect-tools") or kind == "planted":
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(
@@ -315,6 +309,13 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
                 hint="add reference trajectories to the benchmark, or choose another model",
             )
         with_calls: tuple[Mode, ...] = ("step-by-step", "end-to-end")
+        if kind == "planted":
+            from agrotools.agents.baselines.planted import Planted, PlantedPolicy
+
+            agent = Planted.parse(parameters, seed)
+            return PolicySource(
+                spelled, True, with_calls, lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch)
+            )
         return PolicySource(
             spelled,
             True,

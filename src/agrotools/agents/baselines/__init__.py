@@ -1,4 +1,14 @@
 """Baseline policies without a model: upper and lower bounds for every result."""
 
-BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo", "refuse")
+BASELINES = (
+    "oracle",
+    "perfect-tools",
+    "planner",
+    "planted:ABILITY[:SEED]",
+    "prior",
+    "guess",
+    "random",
+    "echo",
+    "refuse",
+)
 """Names that can follow ``baseline:``."""
