@@ -141,11 +141,11 @@ def test_samples_of_lm_eval_have_a_row_for_each_filter(tmp_path, benchmark, repl
         kept = {"resps": [], "filtered_resps": ["[invalid]"]} | {
             replies[0]: json.loads(json.dumps(replies[1]).format(n))
         }
-        return {"doc_id": n, "doc": {"id": f"q{n}", "target": "9"}, "target": "9", "filter": name, **kept}
+        return {"doc_id": n, "doc": {"question": "x", "target": "9"}, "target": "9", "filter": name, **kept}
 
     rows = [row(n, name) for name in ("strict-match", "flexible-extract") for n in range(20)]
     run, counts = imported(write_lines(tmp_path / "samples_q.jsonl", rows), benchmark)
-    assert (counts.rows, counts.by, run.scores["fas"].value) == (20, {"id": 20}, 1)
+    assert (counts.rows, counts.by, run.scores["fas"].value) == (20, {"position": 20}, 1)
 
 
 def test_likelihoods_of_lm_eval_are_no_answers(tmp_path, benchmark):
@@ -209,6 +209,27 @@ def test_tables_of_vlmevalkit_are_matched_by_their_question(tmp_path, benchmark,
     run, counts = imported(path, benchmark)
     assert counts.by == {"question": 20}
     assert run.scores["fas"].value == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_index_counts_from_0_or_1(tmp_path, benchmark, first):
+    rows = [{"index": n + first, "prediction": {"value": n}} for n in range(20)]
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark)
+    assert counts.by == {"position": 20}
+    assert run.scores["fas"].value == 1
+
+
+def test_an_index_or_id_that_pandas_stored_as_a_float_is_found(tmp_path, benchmark):
+    (tmp_path / "p.csv").write_text("index,prediction\n" + "".join(f"{n}.0,{n}\n" for n in range(20)) + ",9\n")
+    run, counts = imported(tmp_path / "p.csv", benchmark)
+    assert (counts.by, run.scores["fas"].value) == ({"position": 20}, 1)
+    assert named(counts, "rows without a sample") == ("row 21",)
+
+
+def test_an_ambiguous_index_matches_nothing(tmp_path, benchmark):
+    file = write_lines(tmp_path / "p.jsonl", [{"index": n, "prediction": n} for n in range(3, 9)])
+    with pytest.raises(UsageError, match=r"belongs to a sample of questions.* from 1 and has 20"):
+        imported(file, benchmark)
 
 
 def test_the_same_file_resumes_and_another_is_refused(tmp_path, benchmark):

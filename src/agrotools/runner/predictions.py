@@ -34,7 +34,7 @@ _ANSWERS = ("prediction", "response", "output", "answer")
 """Columns with the answer; the first that a file has is read. Last ``answer``: beside another, it is the gold."""
 _QUESTIONS = ("question", "query")
 _IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
-"""Columns that identify the sample of a row, the surest first."""
+"""Columns that identify the sample of a row, the surest first: an index may count rows of another file."""
 _NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
 """Cells that programs write where there is no value, in lower case; ``None`` and ``N/A`` can be answers."""
 
@@ -103,8 +103,8 @@ _Answer = str | Mapping[str, Any] | _Failed | None
 class RowCounts(NamedTuple):
     """Rows of a file of answers and samples of a benchmark, as far as they belong together.
 
-    ``matched``: number of samples with a row, in each mode. ``by``: number of matched rows by the column that
-    identified the sample. ``problems``: names of rows (``row 3 (id 7)``), samples or columns.
+    ``matched``: number of samples with a row, in each mode. ``by``: number of matched rows by what identified the
+    sample, a column or ``position``. ``problems``: names of rows (``row 3 (id 7)``), samples or columns.
     """
 
     rows: int
@@ -249,7 +249,7 @@ def _lm_eval_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         while isinstance(reply, list) and len(each := cast("list[Any]", reply)) == 1:
             reply = each[0]
         doc: Mapping[str, Any] = row.get("doc") or {}
-        found[row["doc_id"]] = {name: doc[name] for name in _IDS if name in doc}
+        found[row["doc_id"]] = {name: doc[name] for name in _IDS if name in doc} | {"index": row["doc_id"]}
         found[row["doc_id"]] |= {"prediction": reply if isinstance(reply, str) else None}  # None: likelihoods
     return [*found.values()]
 
@@ -271,9 +271,12 @@ def _match(
         for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
             answers[mode, match[0], 0].append((label, answer))
     if not answers:
+        first = f"first: {problems['rows without a sample'][0]}"
+        if any("index" in row for row in rows):
+            last = f"from 1 and has {len(samples)}, the last sample"
+            first += f"; an index is a position if it counts from 0 and has 0, or {last}"
         raise UsageError(
-            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: "
-            f"{problems['rows without a sample'][0]}",
+            f"no row of {file.name} belongs to a sample of {benchmark.name}; {first}",
             hint=f"ids of samples are such as {next(iter(samples))}; name the column {_IDS[0]} or {_IDS[2]}, or give "
             "the question",
         )
@@ -306,11 +309,12 @@ def _answer_column(rows: Sequence[Mapping[str, Any]], items: set[str], file: str
 def _samples_of(
     rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, samples: Mapping[str, object]
 ) -> list[tuple[str, str] | None]:
-    """Return the sample of each row and the column that identifies it."""
+    """Return the sample of each row and what identifies it, a column or ``position``."""
     questions = {sample.id: " ".join(sample.query.split()) for sample in benchmark.samples}
     times = Counter(questions.values())
     by_question = {question: name for name, question in questions.items() if times[question] == 1}
-    return [_sample_of(row, samples, by_question) for row in rows]
+    found = [_sample_of(row, samples, by_question) for row in rows]
+    return found if any(found) else _by_position(rows, list(samples))
 
 
 def _answers(
@@ -339,6 +343,16 @@ def _sample_of(
         if name := by_question.get(" ".join(text.split())) if column in _QUESTIONS else text if text in known else None:
             return name, column
     return None
+
+
+def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str] | None]:
+    """Match whole numbers in ``index`` with positions, from 0 or from 1; nothing if both are possible."""
+    texts = [_plain(row.get("index")).removesuffix(".0") for row in rows]
+    numbers = [int(text) if text.isdecimal() else -1 for text in texts]
+    first = 0 if 0 in numbers else 1
+    if max(numbers) - first >= len(names) or (first and len(names) not in numbers):
+        return [None] * len(rows)
+    return [(names[number - first], "position") if number >= first else None for number in numbers]
 
 
 def _plain(value: Any) -> str:
