@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.agents import images as images_module
 from agrotools.agents.images import LONGEST_SIDE_PX, file_parts
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.models import ContentPart, TextPart
@@ -177,24 +176,6 @@ def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
     sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)
     assert [part.text for part in unsized if isinstance(part, TextPart)] == ["- a.jpg: image; 4000 x 30 px"]
     assert [part.text for part in sized if isinstance(part, TextPart)] == ["- gone.jpg: image; 4000 x 30 px"]
-
-
-def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Path] = []
-    original = images_module.make_preview
-
-    def counted(path: Path, *facts):
-        made.append(path)
-        return original(path, *facts)
-
-    monkeypatch.setattr(images_module, "make_preview", counted)
-    path = tmp_path / "a.png"
-    Image.new("RGB", (50, 40), GREEN).save(path)
-    assert file_parts([file_of(path)]) == file_parts([file_of(path)])
-    assert len(made) == 1
-    Image.new("RGB", (51, 40), GREEN).save(path)
-    assert "51 x 40 px" in seen(file_parts([file_of(path)]))[0]
-    assert len(made) == 2
 
 
 def test_a_turned_photo_is_shown_upright_with_the_size_that_coordinates_refer_to(tmp_path: Path) -> None:

@@ -59,20 +59,6 @@ def test_a_long_reply_of_one_thing_is_read_at_once(reader: str) -> None:
         signal.signal(signal.SIGPROF, before)
 
 
-def test_a_long_text_is_read_while_the_loop_goes_on() -> None:
-    turned = threading.Event()
-
-    def read() -> bool:
-        return turned.wait(30)
-
-    async def main() -> bool:
-        asyncio.get_running_loop().call_soon(turned.set)
-        return await parse_in_thread(read, LONG_TEXT + 1)
-
-    assert asyncio.run(main()), "the loop stood still while the text was read"
-    assert asyncio.run(parse_in_thread(threading.current_thread, LONG_TEXT)) is threading.main_thread()
-
-
 def test_who_stops_a_run_does_not_wait_for_a_text_that_is_being_read() -> None:
     ended = threading.Event()
 

@@ -1,7 +1,6 @@
 """Providers by name, and what is sent to them."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -153,30 +152,6 @@ def test_text_that_is_no_unicode_is_sent_with_replacements() -> None:
     body = orjson.loads(encoder.encode(messages, [spec("a")], ModelSettings()))
     assert body["messages"][0]["content"][0]["text"] == "half \ufffd"
     assert body["messages"][0]["content"][1]["image_url"]["url"] == "data:,A"
-
-
-def test_a_message_is_written_once_and_a_changed_one_anew() -> None:
-    encoder = RequestEncoder("m", {})
-    message = Message.of("user", "A" * 2**16)
-    first = encoder.encode([message], (), ModelSettings())
-    cached = message.cached_json
-    assert cached is not None
-    assert cached in first
-    assert encoder.encode([message], (), ModelSettings()) == first
-    assert message.cached_json is cached
-    assert message == Message(role="user", content=message.content)
-    other = replace(message, content=(TextPart(text="another"),))
-    assert json.loads(encoder.encode([other], (), ModelSettings()))["messages"][0]["content"] == "another"
-
-
-def test_an_image_file_is_sent_as_a_data_url_each_time() -> None:
-    image = ImagePart.of("image/png", b"pixels")
-    message = Message(role="user", content=(image, TextPart("See ü"), ImagePart("data:,A"), image))
-    urls = ["data:image/png;base64,cGl4ZWxz", "data:,A", "data:image/png;base64,cGl4ZWxz"]
-    for _ in range(2):
-        content = json.loads(RequestEncoder("m", {}).encode([message], (), ModelSettings()))["messages"][0]["content"]
-        assert [part["image_url"]["url"] for part in content if part["type"] == "image_url"] == urls
-        assert content[1]["text"] == "See ü"
 
 
 async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,12 +131,6 @@ def _tokens(bound: Usage) -> tuple[int, int]:
     return bound.input_tokens, bound.output_tokens
 
 
-async def test_a_budget_that_is_reached_says_what_was_spent_and_how_to_go_on() -> None:
-    model = MeteredModel(Slow([]), PRICE, Budget(1.0, Purse(0.9999)))
-    with pytest.raises(BudgetReached, match=r"0\.9999 of 1 USD are spent.*larger --budget"):
-        await model.generate(ASKED, (), LIMITED)
-
-
 async def test_a_cancelled_or_failed_request_gives_its_reservation_back() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
     purse = Purse()

@@ -1,8 +1,6 @@
 """The response cache: what is found again, what is not, and that nothing that is wrong with the file costs a run."""
 
 import os
-import random
-import signal
 import subprocess
 import sys
 import time
@@ -27,14 +25,6 @@ REPLY = Completion(
 ASKED = [Message.of("user", "How many?")]
 SETTINGS = ModelSettings()
 SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})
-
-
-def _kept(path: Path, count: int = 50, size: int = 200) -> Path:
-    with ResponseCache(path) as cache:
-        for number in range(count):
-            cache.put(f"key{number}", Completion(text=f"{number} " + "x" * size))
-        assert cache.fault is None
-    return path
 
 
 def _python(code: str, *arguments: object) -> "subprocess.Popen[str]":
@@ -157,29 +147,6 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path) -> None:
     _goes_on_without(Path("/proc/nowhere/c.sqlite"), "")
 
 
-def test_a_cache_cut_off_or_scribbled_over_anywhere_gives_the_truth_or_nothing(tmp_path: Path) -> None:
-    whole = _kept(tmp_path / "whole.sqlite", 300).read_bytes()
-    chance = random.Random(5)
-    read_back = 0
-    for number in range(20):
-        path = tmp_path / f"{number}.sqlite"
-        damaged = bytearray(whole)
-        if number % 2:
-            damaged = damaged[: chance.randrange(len(whole))]
-        else:
-            at = chance.randrange(len(whole) - 3000)
-            damaged[at : at + 3000] = chance.randbytes(3000)
-        path.write_bytes(bytes(damaged))
-        with ResponseCache(path) as cache:
-            for entry in range(300):
-                found = cache.get(f"key{entry}")
-                if found is not None:
-                    assert found.text == f"{entry} " + "x" * 200
-                    read_back += 1
-            cache.put("new", REPLY)
-    assert read_back > 0
-
-
 _FULL = """
 import resource, sys
 from pathlib import Path
@@ -205,50 +172,3 @@ def test_a_full_disk_costs_the_entries_and_not_the_run(tmp_path: Path, limit: in
     with ResponseCache(tmp_path / "c.sqlite") as after:
         found = [after.get(f"key{number}") for number in range(300)]
         assert all(entry.text == "x" * 5000 for entry in found if entry)
-
-
-_WRITING = """
-import sys, time
-from pathlib import Path
-from agrotools.models import Completion
-from agrotools.models.response_cache import ResponseCache
-cache = ResponseCache(Path(sys.argv[1]))
-for number in range(int(sys.argv[3])):
-    cache.put(f"{sys.argv[2]}{number}", Completion(text=f"{sys.argv[2]}{number}"))
-    print(number, flush=True)
-    time.sleep(0.0005)
-cache.close()
-print(cache.fault, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_leaves_a_whole_cache_with_all_but_the_last_moment(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    chance = random.Random(11)
-    process = _python(_WRITING, path, "a", 100_000)
-    assert process.stdout is not None
-    for _ in range(chance.randrange(50, 200)):
-        process.stdout.readline()
-    seen_at_this_point = int(process.stdout.readline())
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    with ResponseCache(path) as cache:
-        for number in range(seen_at_this_point):
-            found = cache.get(f"a{number}")
-            assert found is not None
-            assert found.text == f"a{number}"
-        assert cache.fault is None
-
-
-@pytest.mark.slow
-def test_processes_that_begin_at_once_share_one_cache(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    processes = [_python(_WRITING, path, f"p{number}-", 400) for number in range(2)]
-    for process in processes:
-        out, err = process.communicate(timeout=60)
-        assert (process.returncode, err, out.splitlines()[-1]) == (0, "", "None")
-    with ResponseCache(path) as cache:
-        for number in range(2):
-            assert all(cache.get(f"p{number}-{entry}") is not None for entry in range(400))

@@ -79,33 +79,6 @@ def test_a_ledger_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None
         SpendLedger(tmp_path / "full")
 
 
-_UNTIL_FULL = """
-import resource, sys
-from pathlib import Path
-from agrotools.core import RunStoreError
-from agrotools.models.metered import (SpendLedger)
-ledger = SpendLedger(Path(sys.argv[1]))
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-failed = 0
-for _ in range(30):
-    try:
-        ledger.add(100, 20, 0.25)
-    except RunStoreError as error:
-        failed += 1
-print(failed)
-"""
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
-    path = tmp_path / "spend.jsonl"
-    done = subprocess.run([sys.executable, "-c", _UNTIL_FULL, path], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    fitting = 1000 // len(b'{"input_tokens":100,"output_tokens":20,"usd":0.25}\n')
-    assert int(done.stdout) == 30 - fitting
-    assert read_spend(path).replies == fitting
-    assert path.read_bytes().endswith(b"\n")
-
-
 _SPENDING = """
 import sys
 from pathlib import Path

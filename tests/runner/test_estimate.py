@@ -15,7 +15,6 @@ from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import Endpoint, ScriptedModel
 from agrotools.models.prices import Price
-from agrotools.runner import estimate as module
 from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import PolicySource, policy_source
@@ -130,30 +129,6 @@ def _unrecorded(sample: Sample) -> Sample:
     return sample.model_copy(update={"reference": sample.reference.model_copy(update={"steps": steps})})
 
 
-async def test_a_large_plan_is_not_read_through(benchmark: Benchmark) -> None:
-    class Counted(Sequence[Sample]):
-        read = 0
-
-        def __len__(self) -> int:
-            return 30_000
-
-        def __getitem__(self, index: int) -> Sample:  # pyright: ignore[reportIncompatibleMethodOverride]
-            if index >= len(self):
-                raise IndexError
-            Counted.read += 1
-            return benchmark.samples[index % len(benchmark.samples)]
-
-    samples = Counted()
-    plan = work_items(samples, MODES, 2)
-    Counted.read = 0
-    foretold = await estimate(plan, benchmark, Overheard().source(), PRICE)
-    assert foretold is not None
-    small = await estimate(work_items(benchmark.samples, MODES, 2), benchmark, Overheard().source(), PRICE)
-    assert small is not None
-    assert foretold.requests == pytest.approx(small.requests * 30_000 / len(benchmark.samples), rel=0.1)
-    assert Counted.read < 700
-
-
 async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(benchmark: Benchmark) -> None:
     plan = work_items(benchmark.samples, MODES, 1)
     assert await estimate(plan, benchmark, policy_source(Endpoint("baseline:echo"), benchmark.samples), PRICE) is None
@@ -162,21 +137,3 @@ async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(ben
 async def test_a_finished_run_takes_nothing(benchmark: Benchmark) -> None:
     foretold = await estimate(work_items(benchmark.samples, [], 1), benchmark, Overheard().source(), PRICE)
     assert foretold == Estimate("overheard", 0, 0, (0, 0), 0.0, 0.0, PRICE)
-
-
-def test_what_is_printed() -> None:
-    whole = Estimate("gpt-4.1", 1320, 900_000, (48_000, 400_000), 1.1, 4.2, PRICE)
-    assert str(whole) == (
-        "about 1,320 requests, 0.9 M tokens in, 48 k to 0.4 M out: 1.10 to 4.20 USD "
-        "(gpt-4.1: 2.00/8.00 USD per million tokens, as of 2026-01-02)"
-    )
-    assert (
-        str(replace(whole, usd_low=None, usd_high=None)) == "about 1,320 requests, 0.9 M tokens in, 48 k to 0.4 M out"
-    )
-    tiny = str(replace(whole, requests=1, input_tokens=12, output_tokens=(0, 40_000_000), usd_low=0.00031, usd_high=0))
-    assert tiny.startswith("about 1 request, 1 k tokens in, 0 to 40 M out: 0.0003 to 0.00 USD")
-
-
-def test_a_picture_that_cannot_be_measured_counts_as_a_full_one() -> None:
-    share = module._share_of_full_picture
-    assert share("data:image/png;base64,AAAA") == share("") == share("data:,é") == 1.0

@@ -56,13 +56,6 @@ def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_p
     assert [line.partition(":")[0] for line in differences(before, after)] == ["content of the model"]
 
 
-def test_the_folder_of_a_run_of_a_program_is_named_by_the_program(small_benchmark: Path):
-    model = "mcp:/opt/env/bin/python /home/me/my_agent.py {config}"
-    named = default_folder(manifest(small_benchmark).model_copy(update={"model": model})).name
-    assert "-mcp-python-my_agent.py-" in named
-    assert "{" not in named
-
-
 @pytest.mark.parametrize("n", [0, 2])
 def test_manifest_is_written_as_indented_json_and_read_again(n: int, tmp_path: Path):
     whole = made_manifest(sample_ids=tuple(f"s{number}" for number in range(n)))

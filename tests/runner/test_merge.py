@@ -289,18 +289,6 @@ def test_a_damaged_artifact_is_taken_from_another_shard(farm: Path):
     assert (at.merge(runs, "merged").path / "artifacts" / name).read_bytes() == b"ABC"
 
 
-def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):
-    done = run_command("eval", farm, "-m", "baseline:random", "--mode", "no-tool", "--shard", "2/3")
-    assert done.returncode == 0, done.stderr
-    assert "questions, version 1, shard 2/3: " in done.stdout
-    assert "Shard 2/3: part of a run, whose scores are no result" in done.stdout
-    assert not any(claim in done.stdout for claim in ("detectable", "cannot be told", "of the way", "too few"))
-    merge = next(line for line in done.stdout.splitlines() if "agrotools merge runs" in line)
-    assert "-shard-*-of-3 --out runs/questions-random-" in merge
-    shown = run_command("score", next(Path("runs").iterdir()))
-    assert "shard 2/3: part of a run" in shown.stdout
-
-
 def test_an_object_can_be_evaluated_in_shards(farm: Path):
     model = ScriptedModel(lambda _messages, _tools, _settings: "value: 1", name="mine")
     runs = [at.evaluate(farm, model, mode="no-tool", shard=f"{number}/2", out=f"run{number}") for number in (1, 2)]

@@ -4,12 +4,11 @@ import fcntl
 import io
 import os
 import pty
-import re
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -83,7 +82,7 @@ def drawn(output: str) -> list[str]:
     return [part for part in output.split("\r\x1b[2K") if part]
 
 
-@pytest.mark.parametrize("columns", [5, 40, 200])
+@pytest.mark.parametrize("columns", [5, 200])
 def test_on_a_terminal_one_line_under_the_title_is_drawn_again_and_never_wraps(columns: int):
     clock = Clock()
     with terminal(columns) as screen:
@@ -127,79 +126,15 @@ def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten
     assert " left" not in lines[-1]
 
 
-@pytest.mark.parametrize("setting", [("TERM", "dumb"), ("TERM", "unknown")])
-def test_a_terminal_that_cannot_go_back_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, setting: tuple[str, str]):
-    monkeypatch.setenv(*setting)
-    with terminal(40) as screen:
-        progress = Progress(screen.stream, "m on b", 3, 0)
-        progress.finished(record())
-        progress.close()
-        lines = screen.read().splitlines()
-    assert lines[0] == "m on b: 3 samples to run"
-    assert lines[1].startswith("m on b: 1/3 done, 0:00:00")
-    assert len(lines) == 2
-
-
-class Screen(io.StringIO):
-    """A terminal of the usual width."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def left(text: str) -> float:
-    hours, minutes, seconds = re.findall(r"(\d+):(\d\d):(\d\d) left", text)[-1]
-    return 3600 * int(hours) + 60 * int(minutes) + int(seconds)
-
-
-def shown_after(steps: Callable[[Progress, Clock], object], total: int, already: int = 0) -> str:
-    clock, stream = Clock(), Screen()
-    progress = Progress(stream, "m on b", total, already, clock=clock)
-    steps(progress, clock)
-    clock.now += 0.2
-    progress.tick()
-    return stream.getvalue()
-
-
-def run_at(per_s: float, seconds: float) -> Callable[[Progress, Clock], None]:
-    def steps(progress: Progress, clock: Clock) -> None:
-        for number in range(int(per_s * seconds)):
-            clock.now += 1 / per_s
-            progress.finished(record(5.0))
-            if number % 10 == 0:
-                progress.tick()
-
-    return steps
-
-
-def test_the_time_left_follows_the_present_rate_not_the_mean_since_the_start():
-    def steps(progress: Progress, clock: Clock) -> None:
-        run_at(1, 120)(progress, clock)
-        run_at(10, 100)(progress, clock)
-
-    # 1,120 done in 220 s: the mean of 5.1/s would say 763 s.
-    assert left(shown_after(steps, 5000)) == pytest.approx(3880 / 10, rel=0.05)
-
-
 def test_a_first_wave_that_ends_at_once_promises_no_end_at_once():
-    def steps(progress: Progress, clock: Clock) -> None:
-        clock.now += 10
-        for _ in range(64):
-            progress.finished(record(10.0))
-        clock.now += 1
-
-    assert left(shown_after(steps, 6464)) == pytest.approx(1000, rel=0.15)
-
-
-def test_when_nothing_ends_the_time_left_grows():
-    def steps(wait: float) -> Callable[[Progress, Clock], None]:
-        def run(progress: Progress, clock: Clock) -> None:
-            run_at(10, 100)(progress, clock)
-            clock.now += wait
-
-        return run
-
-    assert left(shown_after(steps(60), 5000)) > 2 * left(shown_after(steps(1), 5000))
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, "m on b", 6464, 0, clock=clock)
+    clock.now += 10
+    for _ in range(64):
+        progress.finished(record(10.0))
+    clock.now += 20
+    progress.tick()
+    assert "0:50:00 left" in stream.getvalue()
 
 
 def test_a_hanging_server_is_seen():
@@ -221,38 +156,6 @@ def test_a_hanging_server_is_seen():
     clock.now += 10
     progress.tick()
     assert "nothing finished for 30 s" in stream.getvalue().splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("total", "already", "composition", "line"),
-    [
-        (40, 24, "", "resuming, 24 of 64 samples done"),
-        (0, 64, "", "all 64 samples already done"),
-        (64, 0, "24 samples in 3 modes", "24 samples in 3 modes (64 to run)"),
-        (40, 24, "24 samples in 3 modes", "resuming, 24 of 64 (24 samples in 3 modes) done"),
-        (0, 64, "24 samples in 3 modes", "all 64 (24 samples in 3 modes) already done"),
-    ],
-)
-def test_the_first_line_tells_what_runs_and_what_was_there(total: int, already: int, composition: str, line: str):
-    stream = io.StringIO()
-    progress = Progress(stream, "m on b", total, already, composition=composition)
-    progress.close()
-    first, *others = stream.getvalue().splitlines()
-    assert first == f"m on b: {line}"
-    assert [each.split(" done")[0] for each in others] == ([f"m on b: {already}/64"] if total else [])
-
-
-def test_a_note_stands_above_the_live_line():
-    with terminal(80) as screen:
-        progress = Progress(screen.stream, "m on b", 3, 0)
-        progress.tick()
-        screen.read()
-        progress.note("stopping: 2 samples in flight")
-        output = screen.read()
-    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\n................ 0/3 done")
-    stream = io.StringIO()
-    Progress(stream, "m on b", 3, 0).note("stopping")
-    assert stream.getvalue().endswith("\nstopping\n")
 
 
 def test_a_reader_that_goes_away_does_not_harm_the_run():

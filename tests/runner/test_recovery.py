@@ -1,8 +1,6 @@
 """Damage to a run folder: whatever a crash, a disk or a full file system did, records that are whole stay."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from agrotools.runner.store import RunStore, read_manifest
 from support.made_runs import finished_keys
 from support.runs import answered, manifest, record
 
-TESTS = str(Path(__file__).parents[1])
 NAMES = ("s1", "s2", "s3", "s4")
 
 
@@ -107,42 +104,6 @@ def test_a_run_whose_repair_is_interrupted_loses_nothing(tmp_path: Path, monkeyp
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"manifest.json", ".manifest.copy.json", "records.jsonl", "records.rejected.jsonl", "artifacts",
                      ".lock"}  # fmt: skip
-
-
-FULL_DISK = """
-import resource, sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from agrotools.core import RunStoreError
-from agrotools.runner.store import RunStore
-from support.runs import manifest, record
-store = RunStore(Path(sys.argv[1]), manifest())
-unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, unlimited[1]))
-try:
-    for number in range(100):
-        store.append(record(f"s{number}"))
-except RunStoreError as error:
-    print(number, (Path(sys.argv[1]) / "records.jsonl").read_bytes().endswith(b"\\n"), error, flush=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-store.append(record("after"))
-store.close()
-"""
-
-
-def test_a_full_disk_is_a_typed_error_and_no_part_of_a_line_stays(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path), TESTS], check=True, capture_output=True, text=True
-    )
-    count, whole, message = done.stdout.split(maxsplit=2)
-    assert "cannot write to the run folder" in message
-    assert "run the same command again to resume" in message
-    assert whole == "True"
-    assert int(count) >= 2
-    with RunStore(tmp_path, manifest()) as store:
-        assert len(finished_keys(store.folder)) == int(count) + 1
-        assert store.notes == []
-    assert record("after") in list(iter_records(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.runner.store import RunLock, RunStore
+from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 
 TESTS = str(Path(__file__).parents[1])
@@ -45,30 +44,6 @@ def test_the_same_process_cannot_open_a_run_twice(tmp_path: Path):
             RunStore(tmp_path, manifest())
         store.append(record("s1"))
     RunStore(tmp_path, manifest()).close()
-
-
-@pytest.mark.parametrize("left", [b"4194999\n", b"4194999 on elsewhere\n", b"1 on elsewhere", b"", b"\xff\0" * 40])
-def test_what_an_ended_process_left_in_the_lock_file_keeps_nobody_out(tmp_path: Path, left: bytes):
-    (tmp_path / ".lock").write_bytes(left)
-    lock = RunLock(tmp_path)
-    assert (tmp_path / ".lock").read_text() == f"{os.getpid()} on {socket.gethostname()}\n"
-    lock.close()
-
-
-@pytest.mark.parametrize(
-    ("signed", "says"),
-    [
-        (b"", "in use by another process"),
-        (b"nonsense", "in use by another process"),
-        (b"17 on elsewhere\n", "in use by process 17 on elsewhere"),
-    ],
-)
-def test_a_holder_is_named_if_it_has_signed(tmp_path: Path, signed: bytes, says: str):
-    lock = RunLock(tmp_path)
-    (tmp_path / ".lock").write_bytes(signed)
-    with pytest.raises(RunStoreError, match=says):
-        RunLock(tmp_path)
-    lock.close()
 
 
 def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(tmp_path: Path, monkeypatch):

@@ -208,16 +208,6 @@ def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
         assert {name for _, name, _ in finished_keys(store.folder)} == {f"s{number}" for number in range(5)}
 
 
-def test_a_record_is_handed_over_before_append_returns_and_without_waiting_for_the_disk(tmp_path: Path, monkeypatch):
-    synced: list[int] = []
-    with RunStore(tmp_path, manifest()) as store:
-        monkeypatch.setattr("os.fsync", lambda _number: synced.append(threading.get_ident()))
-        for number in range(50):
-            store.append(record(f"s{number}"))
-            assert len(list(iter_records(tmp_path))) == number + 1
-        assert threading.get_ident() not in synced
-
-
 def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkeypatch):
     def full(_line: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -63,8 +63,7 @@ async def serve(
     """
     endpoint = Endpoint("")
 
-    async def answer(request: web.Request) -> web.Response:
-        body = await request.json()
+    async def reply_to(request: web.Request, body: Body) -> web.Response:
         if greets and is_first_contact(body):
             endpoint.contacts.append(body)
             return completion("yes")
@@ -75,15 +74,11 @@ async def serve(
         reply = responder(body)
         return await reply if isinstance(reply, Awaitable) else reply
 
+    async def answer(request: web.Request) -> web.Response:
+        return await reply_to(request, await request.json())
+
     async def answer_responses(request: web.Request) -> web.Response:
-        body = chat_body(await request.json())
-        if greets and is_first_contact(body):
-            endpoint.contacts.append(body)
-            return response_of(completion("yes"))
-        endpoint.requests.append(body)
-        endpoint.bodies.append(await request.read())
-        reply = responder(body)
-        return response_of(await reply if isinstance(reply, Awaitable) else reply)
+        return response_of(await reply_to(request, chat_body(await request.json())))
 
     app = web.Application(client_max_size=512 * 2**20)
     app.router.add_post("/v1/chat/completions", answer)

@@ -3,7 +3,6 @@
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TextIO
@@ -22,9 +21,8 @@ _QUIET_S = 15.0
 _BAR_CELLS = 16
 _USUAL_COLUMNS = 80
 _DUMB = ("dumb", "unknown")
-_RATE_WINDOW_S = 30.0
-_RATE_WINDOW_SAMPLES = 10
-"""The rate covers the last 30 s, or the last 10 samples if they took longer."""
+_FIRST_RATE_S = 0.5
+"""Seconds of work after which its rate is known."""
 
 
 def notebook_display() -> Any:
@@ -146,7 +144,7 @@ class Progress:
         self._n_done = self._invalid = 0
         self._started = clock()
         self._due = self._started + (0.0 if self._line.live else _PLAIN_FIRST_S)
-        self._rate = _Rate(self._started)
+        self._began = self._started
         self._signs, self._last_sign = -1, self._started
         self._closed = not total
         whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
@@ -162,7 +160,7 @@ class Progress:
         now = self._clock()
         if not self._n_done:
             # Time before the first sample began (e.g. to start workers) must not affect the rate.
-            self._rate = _Rate(max(self._started, now - record.seconds))
+            self._began = max(self._started, now - record.seconds)
         self._n_done += 1
         self._invalid += record.invalid is not None
         if now >= self._due:
@@ -187,8 +185,7 @@ class Progress:
             self._line.end()
 
     def _watch(self, now: float) -> None:
-        """Record new samples and replies since the last call."""
-        self._rate.note(now, self._n_done)
+        """Show new warnings, and record new samples and replies since the last call."""
         stats = self._stats() if self._stats else None
         while stats and stats.warnings:
             self.note(stats.warnings.pop(0))
@@ -209,7 +206,7 @@ class Progress:
         """Return all parts of the line, the most important ones first."""
         stats = self._stats() if self._stats else WireStats()
         ended = self._closed
-        per_s = self._n_done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
+        per_s = _per_s(self._n_done, now - self._began, is_known=ended)
         quiet = now - self._last_sign
         time_left = _duration((self._total - self._n_done) / per_s) if per_s else ""
         lacking = "no reply" if stats.in_flight or stats.waiting else "nothing finished"
@@ -230,27 +227,9 @@ class Progress:
         return [text for is_shown, text in parts if is_shown]
 
 
-class _Rate:
-    """Recent samples per second (rich drops samples older than its window, which leaves slow runs without a rate)."""
-
-    def __init__(self, started: float) -> None:
-        self.began = started
-        self._n_done = 0
-        self._seen: deque[tuple[float, int]] = deque([(started, 0)])
-
-    def note(self, now: float, done: int) -> None:
-        """Record that ``done`` samples are finished at time ``now``."""
-        self._n_done = done
-        seen = self._seen
-        if done != seen[-1][1] and now - seen[-1][0] >= 0.5:
-            seen.append((now, done))
-        while len(seen) > 2 and now - seen[1][0] >= _RATE_WINDOW_S and done - seen[1][1] >= _RATE_WINDOW_SAMPLES:
-            seen.popleft()
-
-    def per_s(self, now: float) -> float:
-        """Return the samples per second, or 0 while unknown."""
-        at, done_before = self._seen[0]
-        return (self._n_done - done_before) / (now - at) if now - at >= 0.5 else 0.0
+def _per_s(done: int, seconds: float, *, is_known: bool = False) -> float:
+    """Return a rate; 0 in the first moment, unless ``is_known``."""
+    return done / max(seconds, 1e-9) if is_known or seconds >= _FIRST_RATE_S else 0.0
 
 
 def _duration(seconds: float) -> str:
@@ -265,19 +244,17 @@ def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
     Plain lines: when a stage begins with nothing done, every ten seconds, and when it is complete.
     """
     line = ProgressLine(stream)
-    rates: dict[str, _Rate] = {}
+    began: dict[str, float] = {}
     due = 0.0
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal due
         now = time.monotonic()
-        if stage not in rates:
-            rates[stage], due = _Rate(now), now + (0.0 if line.live else _PLAIN_FIRST_S)
-        rate = rates[stage]
+        if stage not in began:
+            began[stage], due = now, now + (0.0 if line.live else _PLAIN_FIRST_S)
         if not done or done == total or now >= due:
             due = now + (_LIVE_EVERY_S if line.live else _PLAIN_EVERY_S)
-            rate.note(now, done)
-            per_s = rate.per_s(now)
+            per_s = _per_s(done, now - began[stage])
             time_left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
             if line.live:
                 line.draw(f"{stage} {done}/{total}{time_left}", done / total if total else 1.0)

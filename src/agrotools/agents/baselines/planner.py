@@ -6,12 +6,10 @@ its own sample. It shows the score of a model that only copies how similar quest
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.agents.baselines.plans import Plan, Vocabulary, adapted_plan
@@ -31,30 +29,16 @@ SAME = 1e-9
 
 
 class _Donor(NamedTuple):
-    """Features of a sample with a reference trajectory. Of samples with equal ones, the first by id is the donor."""
+    """Features of a sample with a reference trajectory."""
 
+    id: str
+    position: int
     text: int
     """Number of its question among the distinct ones."""
     kinds: tuple[str, ...]
     template: str
     tools: frozenset[str]
     cluster: str
-
-
-class _Column:
-    """One feature of all donors: its distinct values, numbered, and the number of each donor's value."""
-
-    def __init__(self, values: Iterable[Hashable]) -> None:
-        self.numbers: dict[Any, int] = {}
-        self._of_donor = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
-
-    def differs(self, value: Hashable) -> NDArray[np.bool_]:
-        """Return for each donor True if its value is not ``value``."""
-        return self._of_donor != self.numbers.get(value, -1)
-
-    def measured(self, measure: Callable[[Any], float]) -> NDArray[Any]:
-        """Return the measure of each donor's value, evaluated once for each distinct one."""
-        return np.array([measure(value) for value in self.numbers])[self._of_donor]
 
 
 class PlanTable:
@@ -68,10 +52,6 @@ class PlanTable:
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
         self._prior = PriorTable(())
-        self._ids: list[tuple[str, int]] = []
-        """Id and position of each donor."""
-        self._texts: list[int] = []
-        """Number of each donor's question among the distinct ones."""
         self._values: dict[str, dict[str, tuple[JsonValue, set[str]]]] = {}
         """Texts and tables among the donors' arguments, by name of the argument, with the clusters that have them."""
 
@@ -98,22 +78,19 @@ class PlanTable:
         return self._prior.guess(sample, slot)
 
     @cached_property
-    def _contents(self) -> tuple[SimilarQuestions, dict[str, _Column]]:
-        """Distinct questions, and the features of the donors by name."""
+    def _contents(self) -> tuple[SimilarQuestions, list[_Donor]]:
+        """Distinct questions, and the donors."""
         texts: dict[str, int] = {}
-        donors: dict[_Donor, tuple[str, int]] = {}
+        donors: list[_Donor] = []
         for position, sample in enumerate(self._samples):
             self._prior.add(sample)
             # Every question counts in the word weights, so that they do not depend on which samples have a reference.
             text = texts.setdefault(_question(sample), len(texts))
             if sample.reference is not None and sample.reference.steps and sample.answerable:
                 self._add_values(sample)
-                tools = frozenset(sample.reference.tools)
-                donor = _Donor(text, _kinds(sample), sample.template, tools, _cluster(sample))
-                donors[donor] = min(donors.get(donor, (sample.id, position)), (sample.id, position))
-        self._ids, self._texts = list(donors.values()), [donor.text for donor in donors]
-        columns = {name: _Column(getattr(donor, name) for donor in donors) for name in _Donor._fields[1:]}
-        return SimilarQuestions(list(texts)), columns
+                of_sample = (_kinds(sample), sample.template, frozenset(sample.reference.tools), _cluster(sample))
+                donors.append(_Donor(sample.id, position, text, *of_sample))
+        return SimilarQuestions(list(texts)), donors
 
     def _add_values(self, sample: Sample) -> None:
         assert sample.reference is not None
@@ -126,16 +103,16 @@ class PlanTable:
 
     def _nearest(self, sample: Sample) -> int | None:
         """Return the position of the donor for ``sample``, or None."""
-        questions, columns = self._contents
-        if not self._ids:
+        questions, donors = self._contents
+        cluster, kinds, toolset = _cluster(sample), _kinds(sample), set(sample.toolset)
+        others = [each for each in donors if each.template != sample.template and each.cluster != cluster]
+        allowed = [each for each in others if toolset.issuperset(each.tools)]
+        if not allowed:
             return None
-        allowed = columns["template"].differs(sample.template) & columns["cluster"].differs(_cluster(sample))
-        allowed &= columns["tools"].measured(set(sample.toolset).issuperset)
-        if not allowed.any():
-            return None
-        cosines, kinds = questions.cosines(_question(sample)), _kinds(sample)
-        scores = np.where(allowed, cosines[self._texts] + columns["kinds"].measured(partial(_jaccard, kinds)), -1.0)
-        return min(self._ids[row] for row in np.flatnonzero(scores >= scores.max() - SAME))[1]
+        cosines = questions.cosines(_question(sample))
+        scores = [float(cosines[each.text]) + _jaccard(kinds, each.kinds) for each in allowed]
+        nearest = max(scores) - SAME
+        return min((each.id, each.position) for each, score in zip(allowed, scores, strict=True) if score >= nearest)[1]
 
 
 def _question(sample: Sample) -> str:
@@ -152,7 +129,8 @@ def _cluster(sample: Sample) -> str:
     return sample.cluster or sample.id
 
 
-def _jaccard(first: Sequence[str], second: Sequence[str]) -> float:
+@cache
+def _jaccard(first: tuple[str, ...], second: tuple[str, ...]) -> float:
     one, two = Counter(first), Counter(second)
     either = (one | two).total()
     return (one & two).total() / either if either else 1.0
@@ -263,33 +241,26 @@ def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
     if slot.type in ("open_text", "keywords", "reference_texts"):
         parts = value if isinstance(value, list) else [value]
         return " ".join(part for part in parts if isinstance(part, str)) or None
-    if slot.type == "choice_set":
-        members = value if isinstance(value, list) else [value]
-        chosen = [choice for choice in slot.choices if choice in members]
-        return cast(JsonValue, chosen) or None
     if slot.choices:
         return value if value in slot.choices else None
     return value if slot.type == "exact" and (isinstance(value, str) or as_number(value) is not None) else None
 
 
 def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
-    """Return the answer of one result to ``slot``: a label, a boolean, or the number with the most similar name."""
-    if slot.type in ("boolean", "exact", "file") and (slot.choices or slot.type == "boolean"):
-        return next((value for value in result.values() if _fitting(slot, value) is not None), None)
+    """Return the number of the first field that has a word of the slot's name, in the slot's unit; None without one."""
     if slot.type != "tolerance":
         return None
-    unit = canonical_unit(slot.unit)
-    best: tuple[float, float] | None = None
+    unit, wanted = canonical_unit(slot.unit), set(_words(slot.name))
     for name, value in result.items():
         if (given := as_number(value)) is None:
             continue
         words, of_field = _words_and_unit(name, result)
-        # A bare ``value`` was calculated for this purpose.
-        alike = 1.0 if name == "value" else _dice(words, set(_words(slot.name)))
-        number = _in_unit(given, of_field, unit, lenient=name == "value")
-        if alike and number is not None and (best is None or alike > best[0]):
-            best = (alike, number)
-    return best[1] if best else None
+        is_calculated = name == "value"  # for this purpose
+        if is_calculated or not words.isdisjoint(wanted):
+            number = _in_unit(given, of_field, unit, lenient=is_calculated)
+            if number is not None:
+                return number
+    return None
 
 
 def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], str | None]:
@@ -314,8 +285,3 @@ def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient
 def _words(name: str) -> list[str]:
     """Return the words of a name, without plural endings and short words: ``weeds_in_field`` -> weed, field."""
     return [word.removesuffix("s") for word in re.split(r"[_\W]+", name) if len(word) > 2]
-
-
-def _dice(first: set[str], second: set[str]) -> float:
-    """Overlap of two sets of words, from 0 to 1 (Dice 1945)."""
-    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0

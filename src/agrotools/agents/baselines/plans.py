@@ -12,8 +12,6 @@ from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.tools import get_tool
 
-_METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
-
 
 @dataclass(frozen=True)
 class PlannedSlot:
@@ -43,9 +41,7 @@ def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = 
     Files are matched by kind and by the order in which the questions name them, else by position (extra donor files to
     the last candidate). An optional file argument is omitted if ``sample`` has no file of that kind. An argument that
     the donor's question or a note on its files states (a number, a box, a word of ``vocabulary``) takes the value that
-    the other question states at the same place. Other boxes are scaled to the size of the other image, and arguments
-    that equal metadata of the donor's file (ground sampling distance, intrinsics) take the value of the other file. All
-    other arguments are copied. Observations and truth are dropped.
+    the other question states at the same place. All other arguments are copied. Observations and truth are dropped.
     """
     assert donor.reference is not None
     files = _counterparts(_in_order(donor), _in_order(sample))
@@ -154,41 +150,15 @@ def _adapted(
     arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, SampleFile]
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
-    # A file that an earlier call created is passed by reference and is not one of the sample's files.
-    file_arguments = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
-    file_names = [name for name, kind in spec.agreement.items() if kind == "file" and name in file_arguments]
-    of_name = {file.name: file for file in donor_files}
-    image_name = cast(str, arguments[file_names[0]]) if file_names else None
+    kinds = {file.name: file.kind for file in donor_files}
     adapted: Arguments = {}
     for name, value in arguments.items():
-        if name in file_names and name not in required and files[str(value)].kind != of_name[str(value)].kind:
+        # A file that an earlier call created is passed by reference and is not one of the sample's files.
+        is_file = spec.agreement.get(name) == "file" and isinstance(value, str) and value in files
+        if is_file and name not in required and files[str(value)].kind != kinds[str(value)]:
             continue
-        if image_name is not None and spec.agreement.get(name) == "box":
-            value = _scaled(value, of_name[image_name], files[image_name])
-        elif image_name is not None and value is not None and value == _metadata_value(of_name[image_name], name):
-            value = _metadata_value(files[image_name], name)
-            if value is None:
-                continue
         adapted[name] = _renamed(value, files)
     return adapted
-
-
-def _metadata_value(file: SampleFile, name: str) -> JsonValue:
-    """Return the file's metadata value for an argument name; None if there is none."""
-    if name not in _METADATA:
-        return None
-    return getattr(file.intrinsics, name, None) if name.endswith("_px") else getattr(file, name)
-
-
-def _scaled(box: JsonValue, donor_file: SampleFile, sample_file: SampleFile) -> JsonValue:
-    sizes = (donor_file.width_px, donor_file.height_px, sample_file.width_px, sample_file.height_px)
-    if not isinstance(box, list) or len(box) != 4 or None in sizes or sizes[:2] == sizes[2:]:
-        return box
-    if not all(isinstance(side, int | float) for side in box):
-        return box
-    width, height, new_width, new_height = cast("tuple[int, int, int, int]", sizes)
-    factors = (new_width / width, new_height / height)
-    return [round(cast(float, side) * factors[index % 2]) for index, side in enumerate(box)]
 
 
 def _renamed(value: JsonValue, files: Mapping[str, SampleFile]) -> JsonValue:

@@ -34,10 +34,7 @@ from agrotools.text.usual_plan import NUMBER
 
 
 class PriorTable:
-    """Answers of a benchmark by template and slot, for guesses that exclude the sample's own cluster.
-
-    The numbers of a group are sorted once, and each cluster's median is found without sorting again.
-    """
+    """Answers of a benchmark by template and slot, for guesses that exclude the sample's own cluster."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._seen: dict[tuple[str, ...], _Group] = defaultdict(_Group)
@@ -86,30 +83,25 @@ class _Group:
 
     def _typical_without(self, cluster: str | None) -> JsonValue:
         excluded = self._of_cluster.get(cluster, [])
-        if len(excluded) == len(self._values):
+        n = len(self._values) - len(excluded)
+        if not n:
             return None
-        numbers, clusters = self._numbers
-        others = np.flatnonzero(clusters != self._codes.get(cluster, -1))
-        if len(others) == len(self._values) - len(excluded):
-            return median({numbers[others[(len(others) - 1) // 2]], numbers[others[len(others) // 2]]})
+        numbers = [number for number, of_cluster in self._numbers if of_cluster != cluster]
+        if len(numbers) == n:
+            return median({numbers[(n - 1) // 2], numbers[n // 2]})
         counts = self._counts - Counter(map(str, excluded))
         return self._by_text[min(counts, key=lambda text: (-counts[text], text))]
 
     @cached_property
-    def _numbers(self) -> tuple[list[float], NDArray[np.int64]]:
-        """The numbers in ascending order, and the number of the cluster of each."""
+    def _numbers(self) -> list[tuple[float, str | None]]:
+        """The numbers in ascending order, each with its cluster."""
         pairs = [
-            (value, self._codes[cluster])
+            (value, cluster)
             for cluster, values in self._of_cluster.items()
             for value in values
             if isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        pairs.sort()
-        return [value for value, _ in pairs], np.array([number for _, number in pairs], dtype=np.int64)
-
-    @cached_property
-    def _codes(self) -> dict[str | None, int]:
-        return {cluster: number for number, cluster in enumerate(self._of_cluster)}
+        return sorted(pairs, key=lambda pair: pair[0])
 
     @cached_property
     def _counts(self) -> Counter[str]:
