@@ -131,8 +131,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (place / "output_file.json", place / "agmmu" / "data" / "rows.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps([row]), encoding="utf-8")
-    scores = "".join(f"{model},{number},1\n" for model in "AB" for number in range(10))
-    (place / "scores.csv").write_text(f"model,sample,score\n{scores}")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 
