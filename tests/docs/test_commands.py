@@ -127,10 +127,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json")
     result = {"id": 0, "question_type": "单选", "answer": "A", "model_output": "A"}
     asked = {"question": "Which?", "options": ["Rust", "Rot"], "answer": "Rot", "letter": "B."}
-    row = {"faq-id": 1, "agmmu_question": asked, "llm_answers": {"m-mcq": {"answer": "B", "score": {"accuracy": 1}}}}
-    for path in (place / "output_file.json", place / "agmmu" / "data" / "rows.json"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([row]), encoding="utf-8")
+    path = place / "agmmu" / "data" / "rows.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([{"faq-id": 1, "agmmu_question": asked}]), encoding="utf-8")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 

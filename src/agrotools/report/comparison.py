@@ -1,4 +1,4 @@
-"""Tables of differences between runs, of correlations over runs, and of errors by class.
+"""Tables of differences between runs, and of errors by class.
 
 Benchmark plug-ins name the papers that define classes of errors.
 """
@@ -37,20 +37,10 @@ from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
 from agrotools.scoring.attribution import part_meaning
-from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import (
-    AcrossRuns,
-    ErrorCount,
-    Flip,
-    Flips,
-    RunCorrelation,
-    RunDifference,
-    compared_task_types,
-    other_differences,
-)
+from agrotools.scoring.summary import ErrorCount, Flip, Flips, RunDifference, compared_task_types, other_differences
 
 MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
@@ -240,84 +230,6 @@ def differences_table(
         }
         table.add_row(Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns))
     return table
-
-
-_VARIANTS = ("_strict", "_truth")
-"""Suffixes of metrics that are variants of others; they are in the data but not in the tables."""
-
-
-def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[Part]:
-    """Yield the tables of :func:`agrotools.scoring.correlations.with_correlations`; none if there are too few runs."""
-    seen: list[AcrossRuns] = []
-    for summary in summaries:
-        across_runs = summary.across_runs
-        if across_runs is None or across_runs in seen:
-            continue
-        seen.append(across_runs)
-        plotted = [
-            each for each in across_runs.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None
-        ]
-        for source in dict.fromkeys(_metric_source(each) for each in plotted):
-            yield _correlation_table(across_runs, source, [each for each in plotted if _metric_source(each) == source])
-        yield Paragraph("\n".join(_lines(across_runs, any(plotted))))
-
-
-def _metric_source(correlation: RunCorrelation) -> str:
-    family = correlation.step.rpartition(".")[0]
-    if not family:
-        return "agrotools metrics"
-    return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
-
-
-def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> Table:
-    title = f"Steps with outcomes, {len(summary.runs)} runs on {summary.benchmark}, {source}"
-    outcomes = list(dict.fromkeys(each.outcome for each in correlations))
-    table = new_table(title, map(_label, outcomes))
-    for step in dict.fromkeys(each.step for each in correlations):
-        by_outcome = {each.outcome: each for each in correlations if each.step == step}
-        table.add_row(_label(step), *(_cell(by_outcome.get(outcome), summary) for outcome in outcomes))
-    return table
-
-
-def _label(metric: str) -> str:
-    if metric in METRICS:
-        return METRICS[metric].label
-    special = {"ans_i": "Ans_I", "ans_acc_imggen": "AnsAcc w/ ImgGen"}
-    words = {
-        "inst": "Inst",
-        "tool": "Tool",
-        "arg": "Arg",
-        "summ": "Summ",
-        "ans": "Ans",
-        "acc": "Acc",
-        "objective": " objective",
-    }
-    name = metric.partition(".")[2].removesuffix("_corrected")
-    return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
-
-
-def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> Cell:
-    if correlation is None or correlation.pearson is None:
-        return value_cell(None)
-    lines = [f"r {correlation.pearson:+.2f}", interval_text(correlation.interval, "{:+.2f}".format)]
-    lines += [f"rho {correlation.spearman:+.2f}"] if correlation.spearman is not None else []
-    lines += [f"{correlation.n} runs"] if correlation.n != len(summary.runs) else []
-    return Cell((*filter(None, lines),), "bold")
-
-
-def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
-    n_runs = len(summary.runs)
-    if any_shown:
-        yield (
-            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {n_runs} runs and unrelated "
-            f"metrics, r lies beyond ±{summary.least_r:.3f} in 5 % of cases."
-        )
-    else:
-        yield f"Over the {n_runs} runs on {summary.benchmark} no step metric and outcome both vary."
-    if any_shown and n_runs < MIN_CLUSTERS:
-        yield f"No interval is given with fewer than {MIN_CLUSTERS} runs (correlations need at least {MIN_RUNS} runs)."
-    for reason, models in summary.left_out.items():
-        yield f"Left out ({reason}): {', '.join(models)}."
 
 
 # --- errors by class -------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
+from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
@@ -165,23 +165,6 @@ def counts_table(summaries: Sequence[Summary]) -> Table:
             table.add_row(f" {mode}", *_counts_cells(part))
             table.notes += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
     return table
-
-
-def correlation_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
-    lines: list[str] = []
-    for of_run, summary in of_runs(summaries):
-        texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
-        if texts:
-            n = count_text(max(each.n for each in summary.correlations), "sample")
-            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n}: {', '.join(texts)}")
-    return lines
-
-
-def _correlation_text(correlation: Correlation) -> str:
-    inside = correlation.interval
-    interval = f" ({inside.lower:+.2f} to {inside.upper:+.2f})" if inside else ""
-    return f"{METRICS[correlation.step].label} {correlation.r:+.2f}{interval}"
 
 
 def _counts_cells(part: ModeSummary) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, count_text
-from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
+from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
     PRIVILEGED_NOTE,
@@ -35,7 +35,7 @@ from agrotools.report.layout import (
     size,
     value_cell,
 )
-from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
+from agrotools.report.parts import counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import (
     CALL_RATIO,
     OUTCOME,
@@ -91,14 +91,8 @@ def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int |
 
 
 def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
-    """Return tables by task and answer type, correlations, counts and seconds."""
-    return [
-        *part_tables(summaries),
-        *paragraph(correlation_lines(summaries)),
-        *across_runs_tables(summaries),
-        counts_table(summaries),
-        *seconds_tables(summaries),
-    ]
+    """Return tables by task and answer type, counts and seconds."""
+    return [*part_tables(summaries), counts_table(summaries), *seconds_tables(summaries)]
 
 
 def repeats_table(summaries: Sequence[Summary]) -> list[Part]:

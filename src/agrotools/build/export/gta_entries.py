@@ -53,7 +53,6 @@ class FieldMap(FrozenModel):
     file_types: dict[str, FileKind]
     calls: Paths
     tools: dict[str, str]
-    proposals: dict[str, str]
     arguments: dict[str, dict[str, str]]
     agreement: dict[str, AgreementKind]
     answer: Paths
