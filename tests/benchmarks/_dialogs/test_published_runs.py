@@ -141,20 +141,6 @@ def run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: Path):
-    told = agrotools("score", run)
-    assert "GTA, step by step: as its scorer has it, and corrected" in told
-    assert "107.8" in told
-    assert "gpt-4-1106-preview" in told
-    assert "Not comparable with the printed rows: this policy is privileged" in " ".join(told.split())
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert "as its scorer has it, and corrected" in page
-    assert "107.8" in page
-    assert "(--with similarity, or --embedder)" in page
-    assert "By cosines of" not in page
-
-
-@pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     assert "(--with similarity, or --embedder)" in " ".join(agrotools("score", run).split())
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)

@@ -115,15 +115,6 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     assert "images=DIR" in str(error.value.hint)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
-)
-def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
-    with pytest.raises(BenchmarkError, match=f"holds no .* of {name}") as raised:
-        load_benchmark(name, tmp_path)
-    assert words in (raised.value.hint or "")
-
-
 def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "b.png").write_bytes(picture(10))
