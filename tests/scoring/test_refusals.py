@@ -340,3 +340,21 @@ def test_an_expression_over_the_results_is_evidence_too():
         observation = Observation(result={"mm": 60.0, "flags": flags})
         reference = ReferenceTrajectory(steps=(step.model_copy(update={"observation": observation}),))
         assert refuses((SIZE,), answer(OraclePolicy(dark), dark.model_copy(update={"reference": reference}))) is refused
+
+
+def test_an_unanswerable_sample_that_was_refused_is_not_said_to_be_answered():
+    from agrotools.report.explain import lost_reason
+
+    refused = record(NO, REFUSAL)
+    assert lost_reason(refused, score_record(refused)) == "refused, as was its answerable twin a"
+    answered = record(NO, "size: 70 mm")
+    assert lost_reason(answered, score_record(answered)).startswith("answered, although")
+
+
+def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
+    refused = [record(each, REFUSAL) for each in (YES, NO)]
+    right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
+    assert value(refused) == 0.0
+    assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
+    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "css"}
+    assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.

@@ -112,3 +112,17 @@ def test_any_benchmark_can_be_described(tmp_path: Path) -> None:
     write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
     questions = describe(load_benchmark("agrieval", tmp_path))
     assert (questions.modes, questions.tools) == ({"no-tool": 40}, {})
+
+
+def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> None:
+    described = describe(load_benchmark(str(small_benchmark)))
+    assert described.calls > 0
+    assert "other" not in " ".join(described.category_combinations)
+    assert "SI" not in described.families
+
+
+def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
+    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
+    result = said("check", "thinkgeo", str(tmp_path))
+    assert result.exit_code == 0
+    assert "the SAR split is not there" in result.stdout

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from agrotools.core import BenchmarkError
+from agrotools.cli.main import app
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.predictions import ScoredFile, compare_file
 from support.shown import rendered
@@ -67,3 +69,16 @@ def test_a_file_without_questions_is_refused(tmp_path: Path, content: Any):
     (tmp_path / "r.json").write_text(json.dumps(content))
     with pytest.raises(BenchmarkError):
         compare_file("agrieval", tmp_path / "r.json")
+
+
+def test_the_command(tmp_path: Path):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps([CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": "x"}]))
+    shown = CliRunner().invoke(app, ["score", "--format", "agrieval", str(path)])
+    assert shown.exit_code == 0, shown.output
+    assert "2 samples of AgriEval, choices and open questions" in shown.stdout
+    made = json.loads(CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--json"]).stdout)
+    assert made["published"]["metrics"]["agrieval.accuracy_published"] == {"value": 100, "n": 1}
+    assert made["corrected"]["metrics"]["agrieval.accuracy"]["value"] == 100
+    done = CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--data", str(path)])
+    assert isinstance(done.exception, UsageError)

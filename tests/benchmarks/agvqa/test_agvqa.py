@@ -265,3 +265,12 @@ def test_real_pieces_of_the_sets(real):
     assert Counter(sample.groups["category"] for sample in chats.samples) == {"<Respond>": 31, "<Clarify>": 19}
     shown = load_benchmark("mirage-mmst", real, options={"allow_missing": True})
     assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
+)
+def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
+    with pytest.raises(BenchmarkError, match=f"holds no .* of {name}") as raised:
+        load_benchmark(name, tmp_path)
+    assert words in (raised.value.hint or "")
