@@ -8,7 +8,7 @@ for the oldest Python; both run the unit tests. The others are the tier ``ecosys
 particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
-extras     the extras docs, zh, ocr and heic, and polars
+extras     the extras docs, zh, bleu, ocr and heic, and polars
 learned    torch, transformers, diffusers...: nets run, trained, exported and served (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
@@ -50,7 +50,7 @@ ENVIRONMENTS = {
     **{version: Environment(version) for version in ("3.11", "3.12", "3.13")},
     "lowest": Environment(install=["--resolution", "lowest-direct"]),
     "extras": Environment(
-        install=[".[docs,zh,ocr,heic]", "polars"],
+        install=[".[docs,zh,bleu,ocr,heic]", "polars"],
         pytest=[
             "tests/benchmarks", "tests/build/test_own_privacy.py", "tests/cli/test_snapshots.py",
             "tests/docs/test_site.py", "tests/golden", "tests/test_api.py", "tests/tools/general/test_read_text.py",
@@ -58,7 +58,7 @@ ENVIRONMENTS = {
     ),
     "learned": Environment(
         install=[
-            ".[learned,embed]",
+            ".[learned,embed,bertscore]",
             "sentence-transformers",
             "transformers[serving]>=5.5",
             "--group",

@@ -1,4 +1,4 @@
-"""Errors by class, in tables and on the page."""
+"""Errors by class and seconds by part, in tables and on the page."""
 
 import re
 from pathlib import Path
@@ -85,6 +85,14 @@ def test_scores_hold_the_classes_and_say_why_one_is_not_there(run: Path):
     assert (error.unit, error.count, error.of, error.samples, error.examples) == ("step", 1, 9, 1, ("s2",))
     assert rows["calculated_in_head"].count is None
     assert rows["calculated_in_head"].not_looked_for
+    assert part.seconds
+    assert (part.seconds.overall.mean, part.seconds.overall.n) == (4.0, 3)
+
+
+def test_seconds_stand_by_every_part(run: Path):
+    shown = cells_of(table_of(tables_of(run), "Seconds per query, mean"))
+    assert [cell.lines[0] for cell in shown["All"].values()] == ["0.0000", "4.00"]
+    assert {"By difficulty", "By calls of the reference", "By tools of the reference", "By answer type"} <= {*shown}
 
 
 def test_several_runs_stand_side_by_side_in_a_table_for_each_mode(run: Path, tmp_path: Path):
@@ -107,6 +115,6 @@ def test_a_run_of_attacks_leaves_the_section_harmless(tmp_path: Path):
 
 def test_runs_without_a_valid_record_have_no_table(tmp_path: Path):
     run = write_run(tmp_path / "run", [Record(sample=made_sample(), mode="end-to-end", invalid="refused")])
-    assert not [table for table in tables_of(run) if table.title.startswith("Errors")]
+    assert not [table for table in tables_of(run) if table.title.startswith(("Errors", "Seconds"))]
     page = build_report([run], tmp_path / "report.html", allow_invalid=True).path.read_text(encoding="utf-8")
     assert 'id="errors"' not in page

@@ -1,4 +1,4 @@
-"""Classes of errors in the summary of a run: one record at a time, by mode."""
+"""Classes of errors and seconds in the summary of a run: one record at a time, by mode."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -126,3 +126,21 @@ def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
     counts = rows(invalid, stopped, *twice, end_to_end(ANSWER, of=sample("s2")))["single_step_answer"]
     assert (counts.count, counts.samples, counts.examples, counts.of) == (3, 2, ("s1", "s2"), 3)
     assert counted(invalid) == {}
+
+
+def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():
+    hard, easy = {"difficulty": "hard"}, {"difficulty": "easy"}
+    records = [
+        end_to_end(ANSWER, seconds=1.0, of=sample("s1", calls=2, groups=easy)),
+        end_to_end(ANSWER, seconds=3.0, of=sample("s1", calls=2, groups=easy), epoch=1),
+        end_to_end(ANSWER, seconds=8.0, of=sample("s2", groups=hard, calls=3)),
+        Record(sample=sample("s3", groups=hard), mode="end-to-end", invalid="refused", seconds=99),
+    ]
+    seconds = summary(records).modes["end-to-end"].seconds
+    assert seconds is not None
+    assert (seconds.overall.mean, seconds.overall.n) == (4.0, 3)
+    assert {value: each.mean for value, each in seconds.by_group["difficulty"].items()} == {"easy": 2.0, "hard": 8.0}
+    assert {value: each.mean for value, each in seconds.by_group["calls of the reference"].items()} == {"2": 2, "3": 8}
+    assert {value: each.n for value, each in seconds.by_group["tools of the reference"].items()} == {"1": 3}
+    assert seconds.by_task_type["weed_crop_area"] == seconds.overall
+    assert summary(records[3:]).modes["end-to-end"].seconds is None

@@ -17,7 +17,7 @@ from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, n
 from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Summary
-from agrotools.scoring.error_classes import errors_of, not_looked_for
+from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, estimate_mean
 
@@ -61,9 +61,13 @@ class _Part:
     """Class and cluster of each error."""
     unknown: Mapping[str, str] = field(default_factory=dict[str, str])
     """Reasons why classes of errors cannot be counted, by class."""
+    counted: Errors = field(default_factory=Errors)
 
     def add_errors(self, record: Record, cluster: str) -> None:
-        self.errors += [(error, cluster) for error in errors_of(record)[0].elements()]
+        before = dict(self.counted.counts)
+        add_record(record, self.counted)
+        for error, n in self.counted.counts.items():
+            self.errors += [(error, cluster)] * (n - before[error])
         self.unknown = not_looked_for(record.mode)
 
     def estimate(self, comparison: Comparison, column: str) -> Estimate | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, Mode
+from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text, prompt_tokens_text
 from agrotools.plugin import PartColumn
 from agrotools.report.layout import (
@@ -28,13 +28,13 @@ from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Amount, Panel, tokens_of
+from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
 
 
-def _part_rows(figures: Sequence[Metric]) -> Iterator[tuple[str, Sequence[Any]]]:
+def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield label and a figure of each column, for families with their task types, answer types, and groups.
 
     The figure is None for parts that a column does not have; the labels of groups have no figures.
@@ -79,10 +79,12 @@ class _Measure(NamedTuple):
 
     column: Column
     title: str
-    of: Callable[[Summary], Metric | None]
+    of: Callable[[Summary], Metric | SecondsByPart | None]
 
 
-def _part_tables(title: str, measures: Iterable[_Measure], summaries: Sequence[Summary]) -> list[Table]:
+def _part_tables(
+    title: str, measures: Iterable[_Measure], summaries: Sequence[Summary], cell: Callable[[Any], Cell]
+) -> list[Table]:
     """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
         parts = [(title, [(each.column, each.of(summaries[0])) for each in measures])]
@@ -92,9 +94,12 @@ def _part_tables(title: str, measures: Iterable[_Measure], summaries: Sequence[S
     tables: list[Table] = []
     for heading, columns in parts:
         known = [(column, figures) for column, figures in columns if figures]
+        figures = [each for _, each in known]
         table = new_table(heading, [column for column, _ in known], first=18)
-        for label, row in _part_rows([each for _, each in known]) if known else ():
-            table.add_row(Cell((label,), "" if label.startswith(" ") else "bold"), *map(_part_cell, row))
+        if all(isinstance(each, SecondsByPart) for each in figures):
+            table.add_row(Cell(("All",), "bold"), *(cell(each.overall) for each in figures))
+        for label, row in _part_rows(figures) if known else ():
+            table.add_row(Cell((label,), "" if label.startswith(" ") else "bold"), *map(cell, row))
         tables += [table] * bool(known)
     return tables
 
@@ -120,7 +125,7 @@ def part_tables(summaries: Sequence[Summary]) -> list[Table]:
         )
         for each in [*_PARTS, *of_plugins]
     ]
-    return _part_tables(f"B{_BY_PART[1:]}", measures, summaries)
+    return _part_tables(f"B{_BY_PART[1:]}", measures, summaries, _part_cell)
 
 
 def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
@@ -132,6 +137,20 @@ def _part_cell(estimate: Estimate | None) -> Cell:
     if estimate is None:
         return Cell(("",))
     return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < 5 else "")
+
+
+def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
+    """Return tables of mean seconds per query: of the modes of one run, or of each mode of several."""
+
+    def seconds(summary: Summary, *, mode: Mode) -> SecondsByPart | None:
+        return summary.modes[mode].seconds if mode in summary.modes else None
+
+    measures = [_Measure(Column((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m)) for m in MODES]
+    return _part_tables("Seconds per query, mean", measures, summaries, _seconds_cell)
+
+
+def _seconds_cell(seconds: Seconds | None) -> Cell:
+    return Cell((f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)) if seconds else ("",))
 
 
 def counts_table(summaries: Sequence[Summary]) -> Table:

@@ -88,7 +88,7 @@ def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
     Times alone do not tell: a copy of a run has those of the copying."""
     try:
         summary = Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
-        n_scored = sum(part.n_records - part.invalid.n for part in summary.modes.values())
+        n_scored = sum(part.seconds.overall.n for part in summary.modes.values() if part.seconds)
         if (run / SCORES_FILE).stat().st_mtime < (run / RECORDS_FILE).stat().st_mtime and n_scored != n_finished:
             return None, ""
     except (OSError, ValueError, LookupError, TypeError, ValidationError):

@@ -35,7 +35,7 @@ from agrotools.report.layout import (
     size,
     value_cell,
 )
-from agrotools.report.parts import counts_table, judge_notes, part_tables
+from agrotools.report.parts import counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import (
     CALL_RATIO,
     OUTCOME,
@@ -91,8 +91,8 @@ def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int |
 
 
 def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
-    """Return tables by task and answer type, and counts."""
-    return [*part_tables(summaries), counts_table(summaries)]
+    """Return tables by task and answer type, counts and seconds."""
+    return [*part_tables(summaries), counts_table(summaries), *seconds_tables(summaries)]
 
 
 def repeats_table(summaries: Sequence[Summary]) -> list[Part]:

@@ -1,7 +1,7 @@
 """Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -43,6 +43,8 @@ from agrotools.scoring.summary import (
     ModeSummary,
     NoForm,
     NoToolPart,
+    Seconds,
+    SecondsByPart,
     Summary,
     with_gains_adjusted,
 )
@@ -50,6 +52,7 @@ from agrotools.scoring.units import (
     Rows,
     SampleTable,
     Units,
+    by_part,
     clusters_of,
     difference_of,
     metric_of,
@@ -143,6 +146,8 @@ class ModeAggregator:
         self._table = table
         self._counts = EventCounts()
         self._error_tally = ErrorTally(mode)
+        self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
+        """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}
         self._samples = array("I")
         self._epochs = array("I")
@@ -188,6 +193,8 @@ class ModeAggregator:
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
         self._error_tally.add(record, number, rows)
+        of_kind = self._seconds[self._table.kind_of[number]]
+        of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
             if plugin.scoring.tally is not None:
                 if plugin.name not in self._plugin_tallies:
@@ -284,10 +291,17 @@ class ModeAggregator:
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
+            seconds=SecondsByPart(**by_part([*self._seconds], self._table, self._mean_seconds))
+            if self._seconds
+            else None,
             call_ratio=self._counts.call_ratio(),
             repeats=repeats_of(*self.epoch_scores(), clusters) if self._n_epochs > 1 else None,
             **of_plugins,
         )
+
+    def _mean_seconds(self, kinds: Iterable[int]) -> Seconds:
+        total, n = map(sum, zip(*(self._seconds[kind] for kind in kinds), strict=True))
+        return Seconds(mean=total / n, n=int(n))
 
     def valid_samples(self) -> set[int]:
         """Return the numbers of the samples that have a valid record."""

@@ -5,28 +5,27 @@ is the paper's rule if the paper publishes counts, else a rule of agrotools.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
 from agrotools.core import (
-    Action,
     Answer,
+    Arguments,
     CallTools,
+    Halt,
     Mode,
     Record,
-    Sample,
     Score,
     Step,
-    ToolCall,
     ToolError,
     ToolErrorKind,
-    Trajectory,
     Unparseable,
     UsageError,
 )
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools import get_tool
 
@@ -64,6 +63,27 @@ CLASSES: Mapping[str, ErrorClass] = {
 }
 
 
+@dataclass
+class Errors:
+    """Errors counted by class.
+
+    ``samples`` holds the ids of the samples in which each class occurred, in order. ``steps`` is the number of examined
+    calls and answers, ``total`` the number of samples.
+    """
+
+    total: int = 0
+    steps: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
+    samples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def add(self, error: str, sample: str, count: int = 1) -> None:
+        if count:
+            self.counts[error] += count
+            listed = self.samples.setdefault(error, [])
+            if not listed or listed[-1] != sample:
+                listed.append(sample)
+
+
 def arguments_key(arguments: Any) -> str:
     """Return a text that is the same for equal arguments."""
     try:
@@ -91,13 +111,15 @@ _NO_JSON = (
 """Parts of the parsers' messages about calls or arguments that are not JSON."""
 
 
-def errors_of(record: Record) -> tuple[Counter[str], int]:
-    """Return the number of errors of a valid record by class, and of the steps that were examined."""
+def add_record(record: Record, errors: Errors) -> None:
+    """Count the errors of one record; an invalid record is skipped."""
+    if is_invalid(record):
+        return
+    errors.total += 1
     if record.actions is not None:
-        return _of_actions(record, record.actions), len(record.actions)
-    if record.trajectory is not None:
-        return _of_trajectory(record, record.trajectory), len(record.trajectory.steps)
-    return Counter(), 0
+        _add_actions(record, errors)
+    elif record.trajectory is not None:
+        _add_trajectory(record, errors)
 
 
 def not_looked_for(mode: Mode) -> dict[str, str]:
@@ -109,52 +131,66 @@ def not_looked_for(mode: Mode) -> dict[str, str]:
     return {IN_HEAD: "counted in step-by-step runs only, from the scores of their calls"}
 
 
-def _of_actions(record: Record, actions: Sequence[Action]) -> Counter[str]:
+def _add_actions(record: Record, errors: Errors) -> None:
     """Count the errors of step-by-step actions. No tool is run in this mode, so arguments are checked by its schema."""
-    errors = Counter[str]()
+    key = record.sample.id
     due = len(record.sample.reference.steps) if record.sample.reference else 0
-    for index, action in enumerate(actions):
-        if isinstance(action, CallTools):
-            errors["several_calls"] += len(action.calls) > 1
-            errors.update(filter(None, (_class_of_call(record.sample, call) for call in action.calls)))
+    for index, action in enumerate(record.actions or ()):
+        errors.steps += 1
+        if isinstance(action, Unparseable):
+            errors.add(_class_of_unread(action.reason), key)
+        elif isinstance(action, Halt):
+            errors.add("format_error", key)
         elif isinstance(action, Answer):
-            errors["single_step_answer"] += index < due
+            errors.add("single_step_answer", key, int(index < due))
         else:
-            errors[_class_of_unread(action.reason) if isinstance(action, Unparseable) else "format_error"] += 1
-    return errors
+            _add_call_action(record, action, errors)
 
 
-def _class_of_call(sample: Sample, call: ToolCall) -> str | None:
-    if call.tool not in sample.toolset:
-        return "wrong_tool_name"
-    try:
-        get_tool(call.tool, sample.declared).validate(call.arguments)
-    except ToolError:
-        return "invalid_arguments"
-    except (UsageError, RecursionError):
-        pass
-    return None
+def _add_call_action(record: Record, action: CallTools, errors: Errors) -> None:
+    key = record.sample.id
+    errors.add("several_calls", key, int(len(action.calls) > 1))
+    for call in action.calls:
+        if call.tool not in record.sample.toolset:
+            errors.add("wrong_tool_name", key)
+            continue
+        try:
+            get_tool(call.tool, record.sample.declared).validate(call.arguments)
+        except ToolError:
+            errors.add("invalid_arguments", key)
+        except (UsageError, RecursionError):
+            continue
 
 
-def _of_trajectory(record: Record, made: Trajectory) -> Counter[str]:
-    errors = Counter(_class_of_unread(step.reason) for step in made.steps if step.kind == "unparseable")
-    worked: set[tuple[str, str]] = set()
-    for step in made.calls:
+def _add_trajectory(record: Record, errors: Errors) -> None:
+    assert record.trajectory is not None
+    key, steps, calls = record.sample.id, record.trajectory.steps, record.trajectory.calls
+    errors.steps += len(steps)
+    for step in steps:
+        if step.kind == "unparseable":
+            errors.add(_class_of_unread(step.reason), key)
+    worked: dict[str, list[Arguments]] = {}
+    turns: dict[int, int] = {}
+    for step in calls:
+        turns[step.turn] = turns.get(step.turn, 0) + 1
         if error := _class_of_step(step):
-            errors[error] += 1
+            errors.add(error, key)
         elif step.call is not None:
-            call = step.call.tool, arguments_key(step.call.arguments)
-            errors["redundant_call"] += call in worked
-            worked.add(call)
-    errors["several_calls"] += sum(count > 1 for count in Counter(step.turn for step in made.calls).values())
-    names = [step.call.tool for step in made.calls if step.call]
+            earlier = worked.setdefault(step.call.tool, [])
+            if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
+                errors.add("redundant_call", key)
+            earlier.append(step.call.arguments)
+    errors.add("several_calls", key, sum(count > 1 for count in turns.values()))
+    names = [step.call.tool for step in calls if step.call]
     reference = record.sample.reference.tools if record.sample.reference else ()
-    errors["repeated_tool"] += bool(_repeated(names) - _repeated(reference))
-    answered = made.answer_text is not None
-    errors["single_step_answer"] += record.mode != "no-tool" and bool(reference) and answered and not names
-    if not answered and not names:
-        errors["only_thought" if any(step.text.strip() for step in made.steps) else "no_response"] += 1
-    return errors
+    if _repeated(names) - _repeated(reference):
+        errors.add("repeated_tool", key)
+    needs_calls = record.mode != "no-tool" and bool(reference)
+    answer = record.trajectory.answer_text
+    if needs_calls and answer is not None and not names:
+        errors.add("single_step_answer", key)
+    if answer is None and not names:
+        errors.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
 
 
 def _repeated(tools: Sequence[str]) -> set[str]:
@@ -186,26 +222,23 @@ class ErrorTally:
 
     def __init__(self, mode: Mode) -> None:
         self._mode: Mode = mode
-        self._counts = Counter[str]()
-        self._n_records = self._n_steps = 0
+        self._errors = Errors()
         self._seen: dict[str, bytearray] = defaultdict(bytearray)
         """1 at the number of each sample with an error of the class."""
         self._examples: dict[str, list[str]] = defaultdict(list)
 
     def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
         """Add a valid record with the number of its sample and its score rows."""
-        errors, n_steps = errors_of(record)
-        self._n_records += 1
-        self._n_steps += n_steps
+        add_record(record, self._errors)
         if record.actions is not None:
-            errors[IN_HEAD] += sum(row.reading.get(IN_HEAD) is True for row in rows)
-        self._counts += errors
-        for error in +errors:
+            self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
+        for error, (sample,) in self._errors.samples.items():
             seen = self._seen[error]
             seen.extend(bytes(max(0, number + 1 - len(seen))))
             seen[number] = 1
-            if len(examples := self._examples[error]) < EXAMPLES and record.sample.id not in examples:
-                examples.append(record.sample.id)
+            if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:
+                examples.append(sample)
+        self._errors.samples.clear()
 
     def counts(self) -> tuple[ErrorCount, ...]:
         """Return one count for every class."""
@@ -220,7 +253,7 @@ class ErrorTally:
     def _count(self, error: str) -> ErrorCount:
         # Step-by-step records have one prediction for each step and at most one error of a class in it.
         unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
-        count, of = self._counts[error], self._n_steps if unit == "step" else self._n_records
+        count, of = self._errors.counts[error], self._errors.steps if unit == "step" else self._errors.total
         return ErrorCount(
             error=error,
             unit=unit,

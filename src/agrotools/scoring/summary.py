@@ -108,6 +108,23 @@ class ErrorCount(FrozenModel):
     not_looked_for: str = ""
 
 
+class Seconds(FrozenModel):
+    """Mean seconds per query over ``n`` valid records."""
+
+    mean: float
+    n: int
+
+
+class SecondsByPart(FrozenModel):
+    """Seconds per query over all valid records of a mode and of each part. The parts are those of :class:`Metric`."""
+
+    overall: Seconds
+    by_family: dict[str, Seconds] = {}
+    by_task_type: dict[str, Seconds] = {}
+    by_answer_type: dict[str, Seconds] = {}
+    by_group: dict[str, dict[str, Seconds]] = {}
+
+
 class PublishedFigures(FrozenModel):
     """Metrics of the benchmark's paper for one mode of a run.
 
@@ -194,6 +211,8 @@ class ModeSummary(FrozenModel):
     counts: Counts = Counts()
     errors: tuple[ErrorCount, ...] = ()
     """One count for every class of errors, over all valid records."""
+    seconds: SecondsByPart | None = None
+    """Seconds per query; None if no record is valid."""
     call_ratio: CallRatio | None = None
     """Ratio of calls in end-to-end; None in other modes and if no sample that needs calls was answered."""
     repeats: Annotated[Repeats | None, Field(exclude_if=operator.not_)] = None

@@ -5,7 +5,7 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple, cast
 
@@ -325,7 +325,16 @@ def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[Bool
             known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
         return known[key]
 
-    def parts(label: Callable[[Kind], str | None]) -> dict[str, Estimate]:
+    return Metric(**by_part(present, table, of_kinds))
+
+
+def by_part(present: Sequence[int], table: SampleTable, of_kinds: Callable[[Iterable[int]], object]) -> dict[str, Any]:
+    """Return ``of_kinds`` of all ``present`` kinds (indices in the table) and of those of each part.
+
+    The keys are the fields of :class:`Metric` and :class:`~agrotools.scoring.summary.SecondsByPart`.
+    """
+
+    def parts(label: Callable[[Kind], str | None]) -> dict[str, object]:
         groups: dict[str, list[int]] = {}
         for kind in present:
             if (name := label(table.kinds[kind])) is not None:
@@ -333,10 +342,10 @@ def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[Bool
         return {name: of_kinds(groups[name]) for name in sorted(groups)}
 
     names = sorted({name for kind in present for name, _ in table.kinds[kind].groups})
-    return Metric(
-        overall=of_kinds(present),
-        by_family=parts(lambda kind: kind.family),
-        by_task_type=parts(lambda kind: kind.task_type),
-        by_answer_type=parts(lambda kind: kind.answer_type),
-        by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
-    )
+    return {
+        "overall": of_kinds(present),
+        "by_family": parts(lambda kind: kind.family),
+        "by_task_type": parts(lambda kind: kind.task_type),
+        "by_answer_type": parts(lambda kind: kind.answer_type),
+        "by_group": {name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
+    }

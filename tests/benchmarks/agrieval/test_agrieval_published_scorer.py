@@ -132,6 +132,7 @@ def test_figures_are_rounded_means_over_the_entries_with_a_reply():
     made = score_open([*entries(("a b", "a b c"), ("x", "y")), {"answer": "z"}])
     assert made.metrics["agrieval.rouge_1_published"] == (40.0, 2)
     assert made.metrics["agrieval.hf_rougel_published"] == (40.0, 2)
+    assert "bertscore" in made.left_out["agrieval.bert_score_f1_published"]
     assert not score_open([{"answer": "z"}]).metrics
 
 
@@ -139,3 +140,11 @@ def test_figures_are_rounded_means_over_the_entries_with_a_reply():
 def test_what_ends_the_script_has_no_figures(reply: Any):
     with pytest.raises(PublishedScorerStops, match="entry 1"):
         score_open(entries(("a", "a"), (reply, "b")))
+
+
+def test_bleu_is_that_of_its_packages_where_they_are_installed():
+    pytest.importorskip("sacrebleu")
+    pytest.importorskip("nltk")
+    made = score_open(entries(("the soil is dry", "the soil is dry"), ("a b c d", "a b c e")))
+    for name in ("hf_sacrebleu", "sacrebleu_corpus", "google_bleu"):
+        assert 50 < (made.metrics[f"agrieval.{name}_published"].value or 0) < 100

@@ -5,24 +5,27 @@ letter, it guesses: it calls the answer correct with probability 0.2 for several
 options for one, and one half for true or false. Here the probability is the credit, so that scoring is deterministic.
 An empty reply scores 0.
 
-**Open questions.** ROUGE of two packages, without the script's BLEU and BERTScore, reimplemented from the behaviour of
+**Open questions.** ROUGE of two packages, BLEU and BERTScore, reimplemented from the behaviour of
 eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit 46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0)
 with the packages rouge 1.0.1 and rouge-score 0.1.2. Unexpected behaviour is kept:
 
 * texts are split only at spaces, so that a Chinese text without spaces is one word, and a paraphrase has no overlap
 (``rouge_*``); the other package knows only the letters a to z and digits, so that a Chinese text has no words at all
 (``hf_rouge*``);
-* for ``rouge_*`` answer and reference are exchanged;
+* for ``rouge_*``, ``sent_bleu*`` and ``corpus_bleu*`` answer and reference are exchanged;
 * the script ends with an exception for a text of only full stops, and for a pair that exceeds the recursion limit;
-* an empty answer is replaced by a space, an empty reference by 抱歉，无法回答.
+* an empty answer is replaced by a space, an empty reference by 抱歉，无法回答;
+* ``mauve`` is always 0.
 
 The original ``hf_rouge*`` are the middle of 1,000 unseeded resamples and vary between runs; here the mean is used.
 """
 
+import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -30,6 +33,7 @@ from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.lexeval import f_of_rouge, shared_words
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
+from agrotools.core.base import install_command
 from agrotools.core.files import read_table
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_places
@@ -38,6 +42,7 @@ MOST_STEPS = 989
 """Recursive calls of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
 _NO_REFERENCE = "抱歉，无法回答"
 _NO_LATIN = re.compile("[^a-z0-9]+")
+_MODEL = "bert-base-chinese"
 _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5
 _SUMMING_UP = "综上所述"
@@ -175,9 +180,9 @@ def stop_at(pair: Pair) -> str | None:
 
 
 def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
-    """Compute the ROUGE that the script prints for a result file, over entries with a reply and an answer.
+    """Compute all metrics that the script prints for a result file, over entries with a reply and an answer.
 
-    Values are in percent with four decimals, as printed.
+    Values are in percent with four decimals, as printed. Metrics whose package is missing are left out.
 
     Raises:
         PublishedScorerStops: the script ends with an exception.
@@ -193,8 +198,22 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
     if not pairs:
         return Scores("open questions", {}, {}, {f"agrieval.{name}_published": NO_REPLIES for name in ROUGES})
     rows = [rouges(pair) for pair in pairs]
-    values = {f"agrieval.{name}_published": mean(row[name] * 100 for row in rows) for name in ROUGES}
-    return Scores("open questions", {name: Figure(round(value, 4), len(rows)) for name, value in values.items()}, {})
+    values = {name: mean(row[name] * 100 for row in rows) for name in ROUGES}
+    left_out = {"mauve": "the script prints 0 without computing it"}
+    for names, compute, needs in _PACKAGES:
+        try:
+            values |= dict(zip(names, compute(pairs), strict=True))
+        except ImportError:
+            left_out |= dict.fromkeys(names, f"needs {needs}")
+        except (LookupError, OSError) as error:
+            why = next((line.strip(" *") for line in str(error).splitlines() if line.strip(" *")), type(error).__name__)
+            left_out |= dict.fromkeys(names, f"needs {needs}; what it needs is not here: {why[:80]}")
+    return Scores(
+        "open questions",
+        {f"agrieval.{name}_published": Figure(round(value, 4), len(rows)) for name, value in values.items()},
+        {},
+        {f"agrieval.{name}_published": reason for name, reason in left_out.items()},
+    )
 
 
 def _sentences(text: str) -> list[str]:
@@ -254,3 +273,61 @@ def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -
             hits += remaining[word] > 0
             remaining[word] -= remaining[word] > 0
     return hits
+
+
+def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:
+    sacrebleu: Any = import_module("sacrebleu")
+    answers, references = ([*texts] for texts in zip(*pairs, strict=True))
+    whole: float = sacrebleu.corpus_bleu(answers, [references]).score
+    single = [sacrebleu.corpus_bleu([answer], [[reference]]).score for answer, reference in pairs]
+    return [whole, mean(single), sacrebleu.metrics.BLEU().corpus_score(answers, [references]).score]
+
+
+def _google_bleu(pairs: Sequence[Pair]) -> list[float]:
+    gleu: Any = import_module("nltk.translate.gleu_score")
+    divide: Any = import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
+    answers, references = ([divide(text).split() for text in texts] for texts in zip(*pairs, strict=True))
+    score = gleu.corpus_gleu(list_of_references=[[each] for each in references], hypotheses=answers)
+    return [score * 100]
+
+
+def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
+    """Return sentence and corpus BLEU of orders 1 to 4, and their means, with answer and reference exchanged."""
+    bleu: Any = import_module("nltk.translate.bleu_score")
+    divide: Any = import_module("nltk.tokenize").word_tokenize
+    answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
+    smooth = bleu.SmoothingFunction().method3
+    figures: list[float] = []
+    for n in range(1, 5):
+        weights = [1 / n] * n + [0] * (4 - n)
+        total = 0.0
+        for one, other in zip(answers, references, strict=True):
+            total += bleu.sentence_bleu(one, other, weights=weights, smoothing_function=smooth)
+        figures.append(round(total / len(pairs) * 100, 4))
+    figures.append(sum(figures) / 4)
+    whole = [
+        round(bleu.corpus_bleu(answers, references, weights=tuple(int(at == n) for at in range(4))) * 100, 4)
+        for n in range(4)
+    ]
+    return [*figures, *whole, sum(whole) / 4]
+
+
+def _bert_score(pairs: Sequence[Pair]) -> list[float]:
+    # Nothing is downloaded: the model must be in the cache of transformers.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    scorer: Any = import_module("bert_score")
+    answers, references = ([*texts] for texts in zip(*pairs, strict=True))
+    _, _, f1 = scorer.score(answers, references, model_type=_MODEL, lang="zh", rescale_with_baseline=True)
+    return [f1.mean().item() * 100]
+
+
+_PACKAGES: Sequence[tuple[Sequence[str], Callable[[Sequence[Pair]], list[float]], str]] = (
+    (("google_bleu",), _google_bleu, f"nltk and sacrebleu: {install_command('bleu')}"),
+    (("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"), _sacrebleu, f"sacrebleu: {install_command('bleu')}"),
+    (
+        tuple(f"{kind}_bleu{each}" for kind in ("sent", "corpus") for each in ("1", "2", "3", "4", "_mean")),
+        _nltk_bleu,
+        f"nltk and its punkt_tab: {install_command('bleu')}",
+    ),
+    (("bert_score_f1",), _bert_score, f"bert-score and {_MODEL}: {install_command('bertscore')}"),
+)
