@@ -126,7 +126,14 @@ def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tm
         assert isinstance(entry["origin_prompt"][0], str)
     for mode in ("step-by-step", "end-to-end"):
         of_run = errors_of_run(run, mode)
+        file = tmp_path / "files" / f"gta_{mode}.json"
+        theirs = {
+            row["error"]: row for row in json.loads(agrotools("score", file, "--format", "gta", "--json"))["errors"]
+        }
         assert of_run["format_error"]["count"] == of_run["format_error"]["samples"] == 12
+        for error, row in of_run.items():
+            if row["count"] is not None and "keyword" not in error and error != "calculated_in_head":
+                assert (row["count"], row["samples"]) == (theirs[error]["count"], theirs[error]["samples"]), error
 
 
 def test_turns_are_as_many_as_asked_for_and_unreadable_replies_do_not_end_a_sample(root: Path, tmp_path: Path):
@@ -231,5 +238,7 @@ def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: 
     failed = [each for entry in predictions for each in entry.values() if each["reasoning_steps"] == ""]
     assert [each["final_answer"] for each in failed] == [{"value": "", "justification": ""}]
     errors = errors_of_run(run, "no-tool")
-    assert (errors["only_thought"]["count"], errors["no_response"]["count"]) == (1, 0)
+    # What cannot be read is exported as nothing; the record knows that it began an object.
+    assert (errors["invalid_format"]["count"], errors["no_response"]["count"]) == (1, 0)
+    assert (errors["only_thought"]["count"], errors["invalid_format"]["of"]) == (0, 8)
     assert errors["tool_error"]["not_looked_for"]

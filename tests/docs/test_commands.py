@@ -127,9 +127,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json")
     result = {"id": 0, "question_type": "单选", "answer": "A", "model_output": "A"}
     asked = {"question": "Which?", "options": ["Rust", "Rot"], "answer": "Rot", "letter": "B."}
-    path = place / "agmmu" / "data" / "rows.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([{"faq-id": 1, "agmmu_question": asked}]), encoding="utf-8")
+    row = {"faq-id": 1, "agmmu_question": asked, "llm_answers": {"m-mcq": {"answer": "B", "score": {"accuracy": 1}}}}
+    for path in (place / "output_file.json", place / "agmmu" / "data" / "rows.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([row]), encoding="utf-8")
+    scores = "".join(f"{model},{number},1\n" for model in "AB" for number in range(10))
+    (place / "scores.csv").write_text(f"model,sample,score\n{scores}")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 

@@ -83,8 +83,8 @@ def test_scores_hold_the_classes_and_say_why_one_is_not_there(run: Path):
     rows = {row.error: row for row in part.errors}
     error = rows["tool_error"]
     assert (error.unit, error.count, error.of, error.samples, error.examples) == ("step", 1, 9, 1, ("s2",))
-    assert rows["calculated_in_head"].count is None
-    assert rows["calculated_in_head"].not_looked_for
+    assert rows["invalid_format"].count is None
+    assert rows["invalid_format"].not_looked_for
     assert part.seconds
     assert (part.seconds.overall.mean, part.seconds.overall.n) == (4.0, 3)
 

@@ -13,7 +13,9 @@ from support.shown import rendered
 
 @pytest.mark.parametrize("family", benchmarks_with_figures())
 def test_every_comparison_names_printed_columns_and_known_classes(family: str):
-    for each in [Comparison(**each) for each in paper(family).about.get("comparisons", ())]:
+    comparisons = [Comparison(**each) for each in paper(family).about["comparisons"]]
+    assert comparisons
+    for each in comparisons:
         assert {error for classes in each.errors.values() for error in classes} <= {*CLASSES}
         assert set(each.columns.values()) <= {*each.errors} or not each.errors
         for setting, tables in each.tables.items():

@@ -9,13 +9,13 @@ from agrotools.cli.output import command_line, print_json
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, or tables of scores.")],
     flips: Annotated[int, typer.Option(min=0, help="Samples of each kind (up, down) to list, with the reason.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparisons as JSON.")] = False,
 ) -> None:
     """Compare runs, first minus second, paired by sample: overall, by task and by cause, and sample by sample.
 
-    Several runs are compared pair by pair. Nothing is written.
+    Several runs are compared pair by pair. Nothing is written. Tables (CSV) have the columns model, sample and score.
     """
     from itertools import combinations
 
@@ -25,12 +25,14 @@ def compare(
     from agrotools.runner.rescore import compare_runs
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution
+    from agrotools.scoring.score_tables import compare_tables, is_table
 
-    compared = compare_runs(runs)
-    for difference in incomparable([read_manifest(run) for run in runs]):
+    folders = [] if any(map(is_table, runs)) else runs
+    compared = compare_runs(runs) if folders else compare_tables(*runs)
+    for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
-    splits = [read_attribution(run) for run in runs]
-    for run, (split, outdated) in zip(runs, splits, strict=True):
+    splits = [read_attribution(run) for run in folders]
+    for run, (split, outdated) in zip(folders, splits, strict=True):
         if outdated:
             typer.echo(f"warning: {outdated}", err=True)
         elif split is None and any(other for other, _ in splits):
@@ -39,7 +41,8 @@ def compare(
                 f"wrong: {command_line('attribute', run)}",
                 err=True,
             )
-    compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]
+    if folders:
+        compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]
     if as_json:
         print_json([each.model_dump(mode="json") for each in compared])
         return

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def gate(
-    new: Annotated[Path, typer.Argument(help="Run folder of the new version.")],
-    against: Annotated[Path, typer.Option(help="Run folder of the old version.", metavar="OLD")],
+    new: Annotated[Path, typer.Argument(help="Run folder of the new version, or a table of scores.")],
+    against: Annotated[Path, typer.Option(help="The old version; also a model of the table NEW.", metavar="OLD")],
     max_drop: Annotated[float, typer.Option(min=0, max=100, help="Allowed drop of the mean score, in points.")] = 0.0,
     mode: Annotated[
         str | None, typer.Option(help="Mode to test.", show_default="end-to-end if both runs have it")
@@ -39,24 +39,31 @@ def gate(
     from agrotools.runner.rescore import check_distinct, scored_run
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
+    from agrotools.scoring.score_tables import gate_tables, is_table
 
     for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
         if path is not None and path.suffix.lower() not in ends:
             raise UsageError(
                 f"{path}: the name has to end in {' or '.join(filter(None, ends))}", hint="rename the file"
             )
-    manifests = [read_manifest(new), read_manifest(against)]
-    if refused := _differences(manifests, compare_modes=mode is None):
-        raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
-    chosen = _mode(manifests, mode)
-    result = tested(scored_run(new), scored_run(against), chosen, max_drop / 100, allow_invalid=allow_invalid)
+    if is_table(new) or is_table(against):
+        if mode is not None:
+            raise UsageError("a table of scores has no modes", hint="leave out --mode")
+        result, *models = gate_tables(new, against, max_drop / 100, allow_invalid=allow_invalid)
+    else:
+        manifests = [read_manifest(new), read_manifest(against)]
+        if refused := _differences(manifests, compare_modes=mode is None):
+            raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
+        chosen = _mode(manifests, mode)
+        result = tested(scored_run(new), scored_run(against), chosen, max_drop / 100, allow_invalid=allow_invalid)
+        models = [manifest.model for manifest in manifests]
     check_distinct([new, against])
-    lines = _lines(result, *(manifest.model for manifest in manifests))
+    lines = _lines(result, *models)
     if as_json:
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
-        more = f"samples that changed, by task and by cause: {command_line('compare', new, against)}"
-        typer.echo("\n".join([*lines, more]))
+        more = [f"samples that changed, by task and by cause: {command_line('compare', new, against)}"]
+        typer.echo("\n".join(lines if result.mode == "table" else lines + more))
     if junit is not None:
         _write_junit(junit, result, lines)
     if markdown is not None:
@@ -103,7 +110,7 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
     """Return the result as text: the verdict first."""
     from agrotools.report.layout import harmless, percent
     from agrotools.scoring import METRICS
-    from agrotools.scoring.gate import BEYOND
+    from agrotools.scoring.gate import BEYOND, held_by
 
     bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
     unit = "step" if result.mode == "step-by-step" else "sample"
@@ -133,7 +140,8 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         lines.append(f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known")
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:
-            lines.append(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} version")
+            held = held_by(result.mode)
+            lines.append(f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version")
     return lines
 
 

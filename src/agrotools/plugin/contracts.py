@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging.judgements import JudgedRows
     from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics
     from agrotools.scoring.predictions import ScoredFile
@@ -146,6 +147,15 @@ class PaperLabels(NamedTuple):
 
     setting_of: "Callable[[Manifest], str]"
     item_of: Callable[[Sample], tuple[str, Collection[str]]]
+
+
+@dataclass(frozen=True)
+class RecordErrors:
+    """Error counter for records of one protocol and mode, which replaces the engine's. Their replies hold no calls."""
+
+    add: "Callable[[Record, Errors], None]"
+    undetectable: Mapping[str, str] = field(default_factory=dict)
+    """Error classes that cannot be detected in such records, each with the reason."""
 
 
 class ErrorSource(NamedTuple):
@@ -288,6 +298,8 @@ class RunProtocol:
     """True if one reply contains all steps, tool results and the answer: prompts name the tools, but no tool is run."""
     stops_unparseable: bool = True
     """True if several unparseable replies in a row end a sample."""
+    error_counts: Mapping[Mode, str] = field(default_factory=dict)
+    """Targets of a :class:`RecordErrors`, by mode."""
 
 
 class Download(NamedTuple):

@@ -119,7 +119,8 @@ def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterat
         runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")
         yield f"without open text ({runs})"
     runs = "a valid record only in the first run", "a valid record only in the second run"
-    for n, only in zip(comparison.unpaired.get(mode, ()), runs, strict=False):
+    models = (f"a score only of {name}" for name in (comparison.first, comparison.second))
+    for n, only in zip(comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False):
         if n:
             yield f"not compared: {count_text(n, 'sample')} with {only}"
 

@@ -65,10 +65,10 @@ class _Part:
 
     def add_errors(self, record: Record, cluster: str) -> None:
         before = dict(self.counted.counts)
-        add_record(record, self.counted)
+        add_record(record, self.counted, self.manifest.protocol)
         for error, n in self.counted.counts.items():
             self.errors += [(error, cluster)] * (n - before[error])
-        self.unknown = not_looked_for(record.mode)
+        self.unknown = not_looked_for(record.mode, self.manifest.protocol, self.counted)
 
     def estimate(self, comparison: Comparison, column: str) -> Estimate | None:
         """Return the value in a column; None if nothing counts in it."""

@@ -1,11 +1,12 @@
-"""Tables of the published and corrected scores of a prediction file."""
+"""Tables of the published and corrected scores of a prediction file, and of its errors."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import DASH, Cell, Column, Paragraph, Part, interval_text, new_table, value_cell
+from agrotools.report.layout import DASH, Cell, Column, Paragraph, Part, Table, interval_text, new_table, value_cell
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
+from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
@@ -13,7 +14,7 @@ _MOST_PLACES = 5
 
 
 def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
-    """Return a table of metrics with notes. ``name`` is the name of the file."""
+    """Return a table of metrics, and one of errors, with notes. ``name`` is the name of the file."""
     form = prediction_format(compared.format)
     title = f"{name}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}"
     table = new_table(title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")])
@@ -27,6 +28,7 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
     table.notes.append(f"counted: {_counts(compared.corrected)}")
     table.notes += _malformed(compared)
     parts: list[Part] = [table] if table.rows else [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
+    parts += [_error_table(compared.errors)] if compared.errors else []
     for heading, counts in (compared.extra or {}).items():
         known = (f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
         parts.append(Paragraph(f"{heading}: {', '.join(known)}", ""))
@@ -110,6 +112,22 @@ def _counts(scores: Scores) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
 
 
+def _error_table(errors: Errors) -> Table:
+    rows = [row for row in errors.as_data() if row["not_looked_for"] is None]
+    of_steps = f"{count_text(errors.steps, 'step')} of {count_text(errors.total, 'sample')}"
+    table = new_table(f"errors in {of_steps}", ["count", "in samples", Column(("what it is",), "words")])
+    for row in rows:
+        if row["count"]:
+            table.add_row(*(str(row[name]) for name in ("error", "count", "samples", "meaning")))
+    if none := [str(row["error"]) for row in rows if not row["count"]]:
+        table.notes.append(f"checked, none found: {', '.join(none)}")
+    skipped: dict[str, list[str]] = {}
+    for name, reason in errors.not_looked_for.items():
+        skipped.setdefault(reason, []).append(name)
+    table.notes += [f"not checked: {', '.join(names)}: {reason}" for reason, names in skipped.items()]
+    return table
+
+
 def as_data(compared: ScoredFile) -> dict[str, Any]:
     """Return the comparison as JSON data."""
     return {
@@ -122,6 +140,7 @@ def as_data(compared: ScoredFile) -> dict[str, Any]:
         "counts_that_stop": list(compared.count_stops),
         "malformed": list(compared.malformed),
         "corrected": _scores(compared.corrected),
+        "errors": compared.errors.as_data() if compared.errors else [],
         "extra": compared.extra or {},
     }
 

@@ -145,7 +145,7 @@ class ModeAggregator:
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
-        self._error_tally = ErrorTally(mode)
+        self._error_tally = ErrorTally(mode, protocol)
         self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
         """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}

@@ -5,12 +5,13 @@ Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_sp
 simulates its false alarms and its power.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
+from typing import Any
 
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.aggregate import RunAggregator
-from agrotools.scoring.comparisons import check_same_samples, headline_pair
+from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
 from agrotools.scoring.summary import MAX_INVALID_SHARE
 from agrotools.scoring.units import shown_mean
@@ -102,9 +103,19 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     if pair is None:
         raise UsageError(f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare")
     valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
+    return gate_of(mode, pair, valid, max_drop, allow_invalid=allow_invalid)
+
+
+def held_by(mode: str) -> str:
+    """Return what a sample that is compared has, in words: a table has scores, a run has records."""
+    return "score" if mode == "table" else "valid record"
+
+
+def gate_of(mode: str, pair: HeadlinePair, valid: Sequence[Set[Any]], max_drop: float, *, allow_invalid: bool) -> Gate:
+    """Test pairs of scores; ``valid``: the samples with a valid record of each run."""
     lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
     fails = lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid
-    fault = f"{lost} of {len(valid[1])} samples have no valid record in the new version" if fails else ""
+    fault = f"{lost} of {len(valid[1])} samples have no {held_by(mode)} in the new version" if fails else ""
     bound = drop_bound(pair.first, pair.second, pair.clusters)
     return Gate(
         mode=mode,

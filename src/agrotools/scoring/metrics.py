@@ -112,6 +112,7 @@ _ENGINE_METRICS = {
         "calls made over calls of the reference, mean over answered samples; 1: as many as needed",
         out_of=1,
     ),
+    "score": MetricInfo("Score", "mean score of a table that another program made"),
 }
 OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.slots)
 """Metrics of the engine that are means over slots."""

@@ -20,6 +20,7 @@ from agrotools.core import imported as imported_target
 from agrotools.core.base import NoFileError, without_collecting
 from agrotools.core.files import unexpected_content
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
+from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 Similarity = Callable[[str, str], float]
@@ -158,6 +159,8 @@ class ScoredFile:
     samples: int
     published: Scores | None
     corrected: Scores
+    errors: Errors | None
+    """Errors by class; None for examination questions, which call no tools."""
     stop: str | None = None
     extra: Mapping[str, Mapping[str, int | None]] | None = None
     count_stops: tuple[str, ...] = ()

@@ -77,6 +77,7 @@ def test_the_command(tmp_path: Path):
     shown = CliRunner().invoke(app, ["score", "--format", "agrieval", str(path)])
     assert shown.exit_code == 0, shown.output
     assert "2 samples of AgriEval, choices and open questions" in shown.stdout
+    assert "errors" not in shown.stdout
     made = json.loads(CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--json"]).stdout)
     assert made["published"]["metrics"]["agrieval.accuracy_published"] == {"value": 100, "n": 1}
     assert made["corrected"]["metrics"]["agrieval.accuracy"]["value"] == 100

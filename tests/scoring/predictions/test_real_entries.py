@@ -25,3 +25,4 @@ def test_the_gold_of_real_entries_has_all_points_when_corrected_and_loses_its_mi
         assert {figure.value for figure in compared.corrected.metrics.values()} <= {100, None}
         answers = "gta.summ_acc" if mode == "step-by-step" else "gta.ans_acc"
         assert compared.published.metrics[answers] == (50, 2)
+        assert not any(compared.errors.counts.values())

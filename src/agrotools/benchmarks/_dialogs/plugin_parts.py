@@ -42,6 +42,10 @@ LAGENT = {
         max_turns=10,
         shows_images=False,
         stops_unparseable=False,
+        error_counts={
+            "step-by-step": "agrotools.benchmarks._dialogs.record_dialogues:OF_STEPS",
+            "end-to-end": "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
+        },
     )
 }
 """Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""

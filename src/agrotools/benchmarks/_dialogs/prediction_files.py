@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks._dialogs.trajectory_files import Trajectories, failure_after, read_trajectories
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.scoring.predictions import read_json
@@ -33,6 +34,8 @@ class PredictionFile:
     mode: Mode
     files: tuple[Path, ...] = ()
     malformed: tuple[str, ...] = ()
+    trajectories: Trajectories | None = None
+    """Set if these are trajectories from another program, which have no gold dialogues."""
 
 
 def read_predictions(path: Path) -> PredictionFile:
@@ -45,7 +48,10 @@ def read_predictions(path: Path) -> PredictionFile:
     samples: list[Dialogue] = []
     malformed: list[str] = []
     for file in files:
-        more, wrong = parse_predictions(read_json(file), file.name, len(samples))
+        content = read_json(file)
+        if trajectories := read_trajectories(content):
+            return PredictionFile(trajectories.samples, trajectories.mode, (file,), (), trajectories)
+        more, wrong = parse_predictions(content, file.name, len(samples))
         samples += more
         malformed += wrong
     return PredictionFile(tuple(samples), _common_mode(samples, path.name), files, tuple(malformed))
@@ -182,6 +188,8 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
     Raises:
         BenchmarkError: there are fewer entries than samples, or most samples have another gold than the data set.
     """
+    if predictions.trajectories is not None:
+        return _join_trajectories(predictions, data)
     mode, entries = predictions.mode, list(data.items()) if data is not None else []
     if data is not None and len(entries) < len(predictions.samples):
         raise BenchmarkError(
@@ -217,6 +225,19 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
     behind = entries[len(samples) :]
     scored += [Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind]
     return JoinedPredictions(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
+
+
+def _join_trajectories(predictions: PredictionFile, data: Mapping[str, Any] | None) -> JoinedPredictions:
+    """Join trajectories by key with the gold of the data set, if it is given."""
+    samples = list(predictions.samples)
+    for at, sample in enumerate(samples if data is not None and predictions.mode == "end-to-end" else ()):
+        if data is None or sample.key not in data:
+            raise BenchmarkError(
+                f"the data set has no entry {sample.key}", hint="give the data set that the trajectories were made on"
+            )
+        entry = data[sample.key]
+        samples[at] = replace(sample, gold=_gold_of_entry(entry, predictions.mode), answer=entry["gt_answer"])
+    return JoinedPredictions(tuple(samples), tuple(samples), predictions.malformed)
 
 
 def _has_gold(sample: Dialogue, mode: Mode) -> bool:
@@ -302,8 +323,15 @@ def _call(calls: Any, failed: bool) -> Message:
 
 
 def read_messages(messages: Any) -> list[Message]:
-    """Parse all messages of a list; any other value gives an empty list."""
-    return [read_message(message) for message in messages] if is_list(messages) else []
+    """Parse all messages of a list; any other value gives an empty list. A call whose result is the text of a failure
+    has failed."""
+    if not is_list(messages):
+        return []
+    read = [read_message(message) for message in messages]
+    return [
+        message._replace(failed=True) if message.kind == "call" and failure_after(messages, index) else message
+        for index, message in enumerate(read)
+    ]
 
 
 def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:

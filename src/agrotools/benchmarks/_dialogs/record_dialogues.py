@@ -1,4 +1,4 @@
-"""Conversion of records to prediction files of GTA and ThinkGeo.
+"""Conversion of records to prediction files of GTA and ThinkGeo, and counts of error classes in such files.
 
 Records are written as the published evaluation would have written them: output that is neither a call nor an answer
 becomes a call of ``NoAction``, a call of a tool that was not offered becomes a call of ``InvalidAction``, unknown or
@@ -7,6 +7,7 @@ missing arguments are an ``ARGS_ERROR`` with the arguments as raw text, and an e
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from agrotools.benchmarks._dialogs.lagent_format import (
@@ -20,7 +21,9 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     read_reply,
     strip_reply,
 )
+from agrotools.benchmarks._dialogs.prediction_files import read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks._dialogs.trajectory_files import failure_after
 from agrotools.core import (
     Action,
     Answer,
@@ -39,7 +42,19 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import literal_value, rename_texts
-from agrotools.text.loose_json import dumps
+from agrotools.plugin import RecordErrors
+from agrotools.scoring.error_classes import (
+    IN_HEAD,
+    IN_HEAD_REASON,
+    KEYWORD_CLASSES,
+    NOT_IN_CALLS,
+    NOT_IN_STEPS,
+    OF_SINGLE_SHOT,
+    Errors,
+    add_missed_keywords,
+    arguments_key,
+)
+from agrotools.text.loose_json import dumps, is_list, is_object, is_text
 from agrotools.tools import get_tool
 
 Message = dict[str, Any]
@@ -212,3 +227,117 @@ def _published_paths(sample: Sample) -> dict[str, str]:
     published_paths = sample.metadata.get("published_paths")
     paths = {name: str(path) for name, path in published_paths.items()} if isinstance(published_paths, dict) else {}
     return {**{file.name: file.path for file in sample.files}, **paths}
+
+
+def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
+    """Count the errors in prediction files of GTA and ThinkGeo, of either mode."""
+    errors = Errors()
+    errors.skip((IN_HEAD,), IN_HEAD_REASON)
+    errors.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
+    errors.skip(KEYWORD_CLASSES, "counted where answers are written with their steps (Agent-X) and in records")
+    for sample in samples:
+        add_dialogue(sample, errors)
+    return errors
+
+
+def add_dialogue(sample: Dialogue, errors: Errors) -> None:
+    """Count the errors of one dialogue, of either mode."""
+    errors.total += 1
+    prediction: list[Any] = sample.prediction if is_list(sample.prediction) else []
+    by_step = not any(map(is_list, prediction))
+    first: Any = prediction[0] if prediction else None
+    messages: list[Any] = prediction if by_step else first if is_list(first) else [first]
+    _errors_of_messages(str(sample.key), messages, _gold_calls(sample.gold, by_step), errors, by_step=by_step)
+
+
+def _gold_calls(gold: Any, by_step: bool) -> list[bool]:
+    """Return for each gold message whether it is a call."""
+    messages: Any = gold if by_step else gold[0] if is_list(gold) and gold else []
+    listed: Any = messages if is_list(messages) else []
+    return [is_object(message) and "tool_calls" in message for message in listed]
+
+
+def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors: Errors, *, by_step: bool) -> None:
+    called: list[tuple[str, str]] = []
+    answered = False
+    for index, message in enumerate(messages):
+        if is_object(message) and message.get("role") in ("tool", "user", "system"):
+            continue
+        errors.steps += 1
+        meta: Any = message.get("meta") if is_object(message) else None
+        if is_object(meta) and meta.get("type") == "thought":
+            errors.steps -= 1
+            continue
+        if is_object(message) and "tool_calls" in message:
+            _errors_of_call(key, message, errors, called, failure_after(messages, index), by_step=by_step)
+        elif (read := read_message(message)).kind != "answer" or read.failed:
+            errors.add("format_error", key)
+        else:
+            answered = answered or bool(read.text.strip())
+            if by_step and index < len(gold) and gold[index]:
+                errors.add("single_step_answer", key)
+    if not by_step and answered and not called and any(gold):
+        errors.add("single_step_answer", key)
+    if not answered and not called and all(map(_is_empty_answer, messages)):
+        errors.add("no_response", key)
+    names = [name for name, _ in called]
+    if not by_step and any(one == other for one, other in pairwise(names)):
+        errors.add("repeated_tool", key)
+
+
+def _is_empty_answer(message: Any) -> bool:
+    read = read_message(message)
+    return read.kind == "answer" and not read.failed
+
+
+def _errors_of_call(
+    key: str, message: Any, errors: Errors, called: list[tuple[str, str]], failure: str | None, *, by_step: bool
+) -> None:
+    """Count the errors of a call. ``failure``: class of an error that only the text of its result tells."""
+    calls: Any = message["tool_calls"]
+    function: Any = calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
+    if not is_object(function) or not is_text(function.get("name")):
+        errors.add("format_error", key)
+        return
+    errors.add("several_calls", key, int(len(calls) > 1))
+    name: str = function["name"]
+    arguments: Any = function.get("arguments")
+    if not (is_object(arguments) or is_text(arguments)):
+        errors.add("format_error", key)
+        return
+    error: Any = message.get("error")
+    if name == NO_ACTION:
+        errors.add("format_error", key)
+        return
+    if name == INVALID_ACTION:
+        errors.add("wrong_tool_name", key)
+    elif error is not None:
+        errors.add(_class_of(error, arguments), key)
+    elif failure is not None:
+        errors.add(failure, key)
+    failed = error is not None or failure is not None
+    call = (name, arguments_key(arguments))
+    if not by_step and not failed and call in called:
+        errors.add("redundant_call", key)
+    called.append(call if not failed else (name, f"failed {len(called)}"))
+
+
+def _class_of(error: Any, arguments: Any) -> str:
+    """Return the class of a failed call, from the error type and message that the published evaluation writes."""
+    kind: Any = error.get("type") if is_object(error) else None
+    message: Any = error.get("msg") if is_object(error) else error
+    if kind == "ARGS_ERROR" or not is_object(arguments):
+        is_name_error = is_text(message) and message.startswith(("unknown arguments", "missing required arguments"))
+        return "invalid_arguments" if is_name_error else "invalid_json"
+    return "tool_error"
+
+
+def _add_replies(record: Record, errors: Errors) -> None:
+    """Count the errors of a record of the protocol lagent from the model's raw replies, as in prediction files."""
+    add_dialogue(dialogue_of(record, "lagent"), errors)
+    add_missed_keywords(record, errors)
+
+
+OF_RUNS = RecordErrors(_add_replies, NOT_IN_CALLS)
+# Calls that failed before their tool would run are known in step-by-step mode too.
+OF_STEPS = RecordErrors(_add_replies, {**NOT_IN_CALLS, **NOT_IN_STEPS})

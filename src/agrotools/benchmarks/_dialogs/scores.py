@@ -12,7 +12,13 @@ from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
 from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data, read_predictions
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, in_file_order, prediction_entry
+from agrotools.benchmarks._dialogs.record_dialogues import (
+    dialogue_of,
+    errors_of_dialogues,
+    in_file_order,
+    prediction_entry,
+)
+from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
@@ -44,6 +50,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
     predictions = read_predictions(inputs.file)
     entries = read_data(inputs.data) if inputs.data is not None else None
+    trajectories = predictions.trajectories
+    has_answers = entries is not None or (trajectories is not None and trajectories.has_answers)
     joined = join_data(predictions, entries)
     by_step = predictions.mode == "step-by-step"
     if inputs.judgements is not None and by_step:
@@ -58,7 +66,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     published: Scores | None = None
     try:
         # Without answers, only the metrics that do not depend on them are kept.
-        samples = joined.samples if entries else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
+        samples = joined.samples if has_answers else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
         if by_step or judge is None:
             published = published_scorer.SCORERS[predictions.mode](samples, rules, similarity)
         else:
@@ -69,11 +77,27 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     corrected = corrected_scorer.SCORERS[predictions.mode](joined.scored, rules, similarity, name)
     if judge is not None and log is not None and entries is not None:
         corrected = judge.corrected(corrected, log, entries)
-    if entries is None:
+    if not has_answers:
         published = published and _without_answers(published, rules)
         corrected = _without_answers(corrected, rules)
-    n = len(joined.scored)
-    return ScoredFile(rules.name, predictions.mode, n, published, corrected, stop, malformed=tuple(malformed))
+    extra = None
+    if trajectories is not None:
+        if entries is None or by_step:
+            published = published and _only(published, rules, trajectories)
+            corrected = _only(corrected, rules, trajectories)
+        extra = _agreement(joined.samples, rules, trajectories) if trajectories.scores else None
+    errors = errors_of_dialogues(joined.scored)
+    return ScoredFile(
+        rules.name,
+        predictions.mode,
+        len(joined.scored),
+        published,
+        corrected,
+        errors,
+        stop,
+        extra,
+        malformed=tuple(malformed),
+    )
 
 
 def _without_answers(scores: Scores, rules: Rules) -> Scores:
@@ -83,10 +107,34 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
     hidden.append(f"{rules.name}.inst_acc")
     gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
     counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
-    metrics = {name: figure for name, figure in scores.metrics.items() if name not in gone}
-    return replace(
-        scores, metrics=metrics, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)}
-    )
+    return replace(_without(scores, gone, _NO_DATA), counts=counts)
+
+
+def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
+    """Leave out the metrics that need gold dialogues, which trajectories do not have."""
+    known = {f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")}
+    return _without(scores, [name for name in scores.metrics if name not in known], NO_GOLD)
+
+
+def _without(scores: Scores, names: Sequence[str], reason: str) -> Scores:
+    metrics = {name: figure for name, figure in scores.metrics.items() if name not in names}
+    return replace(scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)})
+
+
+def _agreement(
+    samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories
+) -> dict[str, dict[str, int | None]]:
+    """Compare the published rule, sample by sample, with the scores that the file has."""
+    score = published_scorer.SCORERS[trajectories.mode]
+    metric = f"{rules.name}.{trajectories.metrics[0]}"
+    counts: dict[str, int | None] = {"same": 0, "different": 0}
+    for sample in samples:
+        scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
+        theirs, ours = trajectories.scores.get(sample.key), scored.metrics.get(metric)
+        if theirs is not None and ours is not None:  # subjective answers have no figure without an embedder
+            key = "same" if abs((ours.value or 0.0) - 100 * theirs) < 1e-6 else "different"
+            counts[key] = (counts[key] or 0) + 1
+    return {f"{trajectories.score_name} of the file beside the published rule": counts}
 
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:

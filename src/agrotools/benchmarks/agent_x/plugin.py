@@ -34,6 +34,7 @@ PLUGIN = plugin_of(
             agent=deferred("agrotools.benchmarks.agent_x.protocol:make_agent"),
             templates=PromptTemplates("agent_x", "agrotools.benchmarks.agent_x"),
             single_shot=True,
+            error_counts={"no-tool": "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
         )
     },
     slots=(ImageCallsSlot,),

@@ -1,13 +1,10 @@
-"""Prediction files and data set of Agent-X, and scores of a file as published and corrected.
+"""Prediction files and data set of Agent-X, scores of a file as published and corrected, and counts of error classes.
 
 Predictions are a list of objects with one key each, the id of the sample. A sample without output has empty texts in
 place of its steps and its answer, or is missing.
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,14 @@ from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
-from agrotools.benchmarks.agent_x.replies import prediction_of
+from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput
+from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
+from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
 from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.text.normalise import data_lines
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'
 
@@ -112,10 +109,11 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
         stop = "needs the replies of the judge (--judgements)"
     extra, count_stops = _published_counts(predictions, entries)
     corrected = corrected_scorer.score(table, predictions, entries)
+    errors = errors_of_agent_x(predictions, entries)
     samples = corrected.counts["samples"]
     malformed += table.malformed if table is not None else ()
     return ScoredFile(
-        "agentx", "single-shot", samples, published, corrected, stop, extra, count_stops, tuple(malformed)
+        "agentx", "single-shot", samples, published, corrected, errors, stop, extra, count_stops, tuple(malformed)
     )
 
 
@@ -162,32 +160,136 @@ FORMAT = PredictionFormat(
 )
 
 
-# --- keywords of a text, instead of the nouns that Agent-X extracts with spaCy ---------------------------------------
-
-_MOST_KEYWORDS = 21
-_WORD = re.compile(r"[^\W\d_][^\W_]{1,28}(?![^\W_])")
-
-
-def keywords(text: str) -> list[str]:
-    """Return at most 21 keywords of ``text`` in lower case, by frequency and then by position."""
-    words = (_singular(word) for word in map(str.lower, _WORD.findall(text)) if _may_be_noun(word))
-    return [word for word, _ in Counter(words).most_common(_MOST_KEYWORDS)]
+OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+"""Error classes of calls that are actually executed."""
+_STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
+_NOTHING = (None, "", "null")
 
 
-@cache
-def _function_words() -> frozenset[str]:
-    return frozenset(" ".join(data_lines("function_words.txt")).split())
+def errors_of_agent_x(predictions: Sequence[Any], data: Mapping[str, Any] | None = None) -> Errors:
+    """Count the errors in a list of one-key objects. ``data``: data set by id, which provides keywords and tools.
+
+    Unlike in the published notebook, a sample without a response counts only as such, a sample without gold counts for
+    no keyword class, and the step keys ``tool`` and ``output`` are as valid as ``tool_used`` and ``tool_output``.
+    """
+    errors = Errors(total=len(predictions))
+    errors.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
+    errors.skip((IN_HEAD,), IN_HEAD_REASON)
+    if data is None:
+        errors.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
+    for position, item in enumerate(predictions):
+        pairs = list(item.items()) if is_object(item) else [(str(position), item)]
+        for key, entry in pairs:
+            _errors_of_entry(str(key), entry, (data or {}).get(str(key)), errors)
+    return errors
 
 
-def _may_be_noun(word: str) -> bool:
-    return word not in _function_words() and not (word.endswith("ly") and len(word) > 4)
+def add_single_reply(record: Record, errors: Errors) -> None:
+    """Count the errors of a valid record whose model wrote steps, tool outputs and answer in one reply.
+
+    Query and file name, which Agent-X's predictions also contain, are not requested from a model here and not missed. A
+    reply without any JSON object counts as thought only; one with an unreadable object has an invalid format.
+    """
+    sample = record.sample
+    errors.total += 1
+    text = _last_reply(record)
+    entry: Any = raw_object(text)
+    if entry is None:
+        body = without_thinking(text).strip()
+        errors.add(
+            "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
+        )
+        return
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold_of(sample), errors)
 
 
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+def _last_reply(record: Record) -> str:
+    trajectory = record.trajectory
+    if trajectory is None:
+        return ""
+    replies = [step.reply for step in trajectory.steps if step.reply is not None]
+    last = trajectory.halted_by or (replies[-1] if replies else None)
+    return last.text if last is not None else ""
+
+
+def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors) -> None:
+    if not is_object(entry):
+        errors.add("invalid_format", key)
+        return
+    raw: Any = entry.get("reasoning_steps")
+    steps: list[Any] = raw if is_list(raw) else []
+    answer: Any = entry.get("final_answer")
+    value: Any = answer.get("value") if is_object(answer) else answer
+    answered = value not in _NOTHING
+    errors.steps += len(steps)
+    if not steps and not answered:
+        errors.add("no_response", key)
+        return
+    if not steps:
+        errors.add("only_thought", key)
+    faulty = _is_faulty(entry, raw, answer)
+    errors.add("invalid_format", key, int(faulty))
+    errors.add("answer_in_invalid_format", key, int(faulty and answered))
+    _errors_of_steps(key, steps, errors)
+    if is_object(gold):
+        if not steps and corrected_scorer.steps_of(gold):
+            errors.add("single_step_answer", key)
+        _missed_keywords(key, entry, steps, gold, errors)
+
+
+def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
+    if not all(name in entry for name in ("query", "filename")) or not is_list(steps):
+        return True
+    if not is_object(answer) or "value" not in answer or "justification" not in answer:
+        return True
+    return not all(is_object(step) and _renamed(step) >= _STEP_KEYS for step in steps)
+
+
+def _renamed(step: Any) -> set[str]:
+    names = {"tool": "tool_used", "output": "tool_output"}
+    return {names.get(str(name), str(name)) for name in step}
+
+
+def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
+    before: str | None = None
+    repeated = False
+    for step in filter(is_object, steps):
+        tool: Any = step.get("tool_used") or step.get("tool")
+        output: Any = step.get("tool_output") or step.get("output")
+        if is_list(tool):
+            errors.add("several_calls", key, int(len(tool) > 1))
+        if not is_text(tool) or tool.strip() in _NOTHING:
+            before = None
+            continue
+        names = [name.strip() for name in tool.split(",")]
+        errors.add("several_calls", key, int(len(names) > 1))
+        errors.add("wrong_tool_name", key, sum(name not in FACTS["tools"] for name in names))
+        errors.add(
+            "call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING)
+        )
+        repeated |= before == tool.strip().lower()
+        before = tool.strip().lower()
+    errors.add("repeated_tool", key, int(repeated))
+
+
+def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:
+    if gold_keywords := keywords(_answer_text(gold.get("final_answer"))):
+        answer = _answer_text(entry.get("final_answer")).lower()
+        errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
+    if steps and (gold_keywords := keywords(_steps_text(corrected_scorer.steps_of(gold)))):
+        answer = _steps_text(steps).lower()
+        errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
+
+
+def _answer_text(answer: Any) -> str:
+    return f"{answer.get('value', '')} {answer.get('justification', '')}" if is_object(answer) else str(answer or "")
+
+
+def _steps_text(steps: list[Any]) -> str:
+    fields = ("task", "tool", "tool_used", "output", "tool_output", "thought")
+    return " ".join(str(step.get(name, "")) for step in steps if is_object(step) for name in fields)
+
+
+SINGLE_REPLY = RecordErrors(
+    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is executed, and the predicted calls have no arguments")
+)

@@ -48,6 +48,15 @@ def read_prediction(text: str) -> Prediction | str:
     return Prediction(steps, _text(answer), "")
 
 
+def raw_object(text: str) -> dict[str, JsonValue] | None:
+    """Return the object that :func:`read_prediction` parses, unchanged, or the last one with only one of its keys, or
+    None."""
+    objects = _objects(text)
+    whole = [value for value in objects if STEPS in value and ANSWER in value]
+    parts = [value for value in objects if STEPS in value or ANSWER in value]
+    return (whole or parts or [None])[-1]
+
+
 def without_thinking(text: str) -> str:
     """Return a reply without a leading thinking block."""
     return _THINKING.sub("", without_surrogates(text))

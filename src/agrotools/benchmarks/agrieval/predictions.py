@@ -109,7 +109,7 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
     ours = Scores("", summed(samples, metrics), counts, {}, samples)
     mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
     stop = "; ".join(stops) or None
-    return ScoredFile("agrieval", mode, len(samples), published, ours, stop, malformed=results.malformed)
+    return ScoredFile("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
 
 
 def _parts(each: Answered) -> SampleParts:

@@ -1,0 +1,129 @@
+"""Tables of scores of other programs: reading, comparison and gate."""
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.cli.main import app
+from agrotools.core import UsageError
+from agrotools.scoring.score_tables import compare_tables, gate_tables, read_scores
+from agrotools.scoring.statistics import estimate_difference
+
+
+def table(path, rows, columns="model,sample,score,cluster"):
+    path.write_text("\n".join([columns, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+@pytest.fixture
+def scores():
+    chance = random.Random(5)
+    return [
+        (model, f"q{n}", int(chance.random() < share), f"c{n // 2}")
+        for model, share in (("A", 0.8), ("B", 0.3))
+        for n in range(40)
+    ]
+
+
+def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
+    file = table(tmp_path / "scores.csv", scores)
+    first, second = ([row[2] for row in scores if row[0] == model] for model in "AB")
+    expected = estimate_difference(first, second, [n // 2 for n in range(40)])
+    overall = compare_tables(file)[0].modes["table"]["score"].overall
+    assert (overall.value, overall.interval, overall.p_adjusted) == (expected.value, expected.interval, expected.p)
+    assert (overall.n, overall.n_clusters) == (40, 20)
+    shown = CliRunner().invoke(app, ["compare", str(file)]).stdout
+    assert "A minus B, percentage points" in shown
+    assert "40 samples in 20 clusters" in shown
+    assert json.loads(CliRunner().invoke(app, ["compare", str(file), "--json"]).stdout)[0]["benchmark"] == "scores.csv"
+
+
+def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_compared(tmp_path):
+    rows = (
+        [("A", n, 1, 0) for n in range(12)]
+        + [("A", n, 0, 1) for n in range(11)]
+        + [("A", 11, "", 1), ("A", 12, "NaN", 0)]
+    )
+    one = table(tmp_path / "a.csv", rows, "Model,sample,score,epoch")
+    two = tmp_path / "b.csv"
+    two.write_text(
+        "model;sample;score\n" + "".join(f"B;{n}.0;{score}\n" for n, score in enumerate(["0,5", "TRUE", "false"] * 4))
+    )
+    assert read_scores(one)["A"] == {(str(n), str(n)): 1 if n == 11 else 0.5 for n in range(12)}
+    compared = compare_tables(one, two)[0]
+    assert compared.means["table"] == pytest.approx((6.5 / 12, 0.5))
+    table(two, [("B", f"{n}.0", 1) for n in range(14)], "model,sample,score")
+    assert compare_tables(one, two)[0].unpaired["table"] == (0, 2)
+
+
+def test_the_p_values_of_all_pairs_of_a_table_are_adjusted_together(tmp_path, scores):
+    more = [("C", *row[1:]) for row in scores if row[0] == "A"]
+    compared = compare_tables(table(tmp_path / "scores.csv", [*scores, *more]))
+    assert [(each.first, each.second) for each in compared] == [("A", "B"), ("A", "C"), ("B", "C")]
+    first = compared[0].modes["table"]["score"].overall
+    assert first.p_adjusted == pytest.approx(3 * first.p) or first.p_adjusted == pytest.approx(2 * first.p)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "message"),
+    [
+        ("model,id,score", [("A", "q", 1)], "has no column sample; it has model, id, score"),
+        ("model,sample,score", [("A", "q", 85)], "row 2 of s.csv: score 85 is no number from 0 to 1"),
+        ("model,sample,score", [("A", "q", "C")], "score C is no number"),
+        ("model,sample,score", [("A", "q", -0.1)], "score -0.1 is no number"),
+        ("model,sample,score", [("A", "q", 1), ("A", "q", 0)], "row 3 of s.csv repeats model A, sample q"),
+        ("model,sample,score,epoch", [("A", "q", 1, 1), ("A", "q", 0, 1)], "row 3 of s.csv repeats"),
+        ("model,sample,score", [("A", "q", 1)], "a comparison needs two models, not A"),
+        ("model,sample,score", [("A", "q", 1), ("B", "r", 1)], "A and B have no scored sample in common"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_a_hint(tmp_path, columns, rows, message):
+    with pytest.raises(UsageError, match=message) as raised:
+        compare_tables(table(tmp_path / "s.csv", rows, columns))
+    assert raised.value.hint
+
+
+def test_a_sample_has_one_cluster_and_every_row_a_model(tmp_path):
+    with pytest.raises(UsageError, match=r"row 3 .* sample q1 is in the cluster c2, elsewhere in c1"):
+        read_scores(table(tmp_path / "a.csv", [("A", "q1", 1, "c1"), ("B", "q1", 0, "c2")]))
+    old, new = (table(tmp_path / f"{name}.csv", [(name, "q1", 1, name)]) for name in ("old", "new"))
+    with pytest.raises(UsageError, match=r"row 2 of old\.csv: sample q1 is in the cluster old, elsewhere in new"):
+        gate_tables(new, old, 0.0, allow_invalid=False)
+    with pytest.raises(UsageError, match=r"row 2 .* has no model"):
+        read_scores(table(tmp_path / "b.csv", [("", "q1", 1, "c1")]))
+
+
+def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
+    both = table(tmp_path / "both.csv", scores)
+    sides = [table(tmp_path / f"{name}.csv", [("mine", *row[1:]) for row in scores if row[0] == name]) for name in "AB"]
+    for new, old, code in ((both, "A", 1), (both, "B", 0), (sides[1], sides[0], 1), (sides[0], sides[1], 0)):
+        done = CliRunner().invoke(app, ["gate", str(new), "--against", str(old)])
+        assert done.exit_code == code, done.output
+        assert "table, Score: " in done.stdout
+    result, newer, older = gate_tables(both, both.with_name("B").relative_to(tmp_path), 0, allow_invalid=False)
+    assert (newer, older, result.new - result.old) == ("A", "B", pytest.approx(-result.bound.drop))
+    done = CliRunner().invoke(app, ["gate", str(both), "--against", str(sides[0])])
+    assert isinstance(done.exception, UsageError)
+    assert "both.csv has the scores of A, B" in str(done.exception)
+    run = tmp_path / "run"
+    run.mkdir()
+    for arguments, says in (
+        (["compare", run, both], "samples.parquet"), (["gate", run, "--against", both], "samples.parquet"),
+        (["gate", both, "--against", run], "samples.parquet"), (["gate", both, "--against", "C"], "neither a table"),
+        (["gate", both, "--against", "A", "--mode", "no-tool"], "has no modes"),
+    ):  # fmt: skip
+        done = CliRunner().invoke(app, [*map(str, arguments)])
+        assert isinstance(done.exception, UsageError), arguments
+        assert says in str(done.exception)
+
+
+def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
+    old = table(tmp_path / "old.csv", [row for row in scores if row[0] == "A"])
+    new = table(
+        tmp_path / "new.csv", [(*row[:2], "" if row[1] == "q3" else 1, row[3]) for row in scores if row[0] == "A"]
+    )
+    result = gate_tables(new, old, 0, allow_invalid=False)[0]
+    assert (result.lost, result.passed, result.fault) == (1, False, "1 of 40 samples have no score in the new version")
+    assert gate_tables(new, old, 0, allow_invalid=True)[0].passed
