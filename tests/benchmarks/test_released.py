@@ -2,15 +2,17 @@
 
 import io
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from agrotools import evaluate
+from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.released.load import check_released
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import no_progress
 from agrotools.tools.declared import chart_of
 
@@ -239,7 +241,7 @@ def test_questions_calls_and_answers_in_files_of_their_own_are_joined_by_id(root
     assert (samples["a"].answer[0].value, samples["a"].answer[0].abs_tol) == (7, 0)
 
 
-def test_a_folder_for_each_question_is_read(root):
+def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
     for number in (1, 2):
         folder = root / f"agrotools/samples/CM_{number}"
         folder.mkdir(parents=True)
@@ -262,6 +264,15 @@ def test_a_folder_for_each_question_is_read(root):
         assert (sample.task_type, sample.family) == ("organ_counting", "CM")
         assert sample.reference.tools == ("Object_Counter",)
         assert (sample.answer[0].value, sample.answer[0].abs_tol) == (3.0, 1.0)
+    lines = "\n".join(propose_map_of("agrotools", root))
+    assert "tool Object Counter(image, object): count_objects" in lines
+    assert "answer tolerance: 2" in lines
+    proposed = root / "agrotools/agrotools-map.toml"
+    assert tomllib.loads(proposed.read_text())["arguments"] == {"count_objects": {"object": ""}}
+    benchmark, _ = _load(root)
+    assert (benchmark.header.declared[0].runs, benchmark.header.backends) == ("count_objects", {})
+    with pytest.raises(UsageError, match="exists already"):
+        propose_map_of("agrotools", root)
 
 
 def _one(root, steps, gold="oak"):

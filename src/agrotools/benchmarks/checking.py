@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
-from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
+from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
@@ -121,6 +121,14 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
         counts,
         hint=file_check.hint,
     )
+
+
+def propose_map_of(name: str, data_root: Path | None, progress: Progress = no_progress) -> list[str]:
+    """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
+    plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
+    if plugin.files.propose is None:
+        raise UsageError(f"{name} has files of a known form", hint="--propose-map is for: agrotools")
+    return plugin.files.propose(default_data_root(plugin, data_root), progress)
 
 
 def _loaded_check(name: str, data_root: Path | None, progress: Progress) -> FileCheck:

@@ -101,6 +101,10 @@ def check(
         ),
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
+    propose_map: Annotated[
+        bool,
+        typer.Option("--propose-map", help="List what files of unknown form hold, and write a field map beside them."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a benchmark. NAME: missing and broken files, and counts beside the published ones. DIR: every file, hash,
@@ -109,7 +113,7 @@ def check(
     Exit code 0: no errors (whatever --quality finds), and the decisive counts agree; 1: something is broken or
     different; 2: no such benchmark or folder, or no files of it there.
     """
-    from agrotools.benchmarks.checking import check_benchmark
+    from agrotools.benchmarks.checking import check_benchmark, propose_map_of
     from agrotools.core import BENCHMARKS, UsageError
     from agrotools.plugin import benchmark_id
 
@@ -125,13 +129,16 @@ def check(
         from agrotools.formats.benchmark import HEADER_FILE
         from agrotools.runner.store import has_manifest
 
-        if folder:
-            raise UsageError(f"{name} is a benchmark folder", hint="FILES is for a benchmark's name")
+        if folder or propose_map:
+            raise UsageError(f"{name} is a benchmark folder", hint="FILES and --propose-map are for a benchmark's name")
         if has_manifest(Path(name)) and not (Path(name) / HEADER_FILE).exists():  # drawn benchmarks have both
             raise UsageError(f"{name} is a run folder", hint=f"its scores: agrotools score {name}")
         raise typer.Exit(check_folder(Path(name), quality, as_json))
     if quality:
         raise UsageError(f"--quality is for a benchmark folder, and {name} is none", hint="give the folder")
+    if propose_map:
+        typer.echo("\n".join(propose_map_of(name, folder, terminal_progress())))
+        return
     result = check_benchmark(name, folder, terminal_progress())
     if as_json:
         print_json(_as_json(result))

@@ -336,6 +336,8 @@ class BenchmarkFiles(NamedTuple):
     """Function that returns the folders that file paths are relative to, for the images of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
     """Function that reads all files for ``agrotools benchmarks check``; None to load the benchmark instead."""
+    propose: "Callable[[Path | None, Progress], list[str]] | None" = None
+    """Function that writes a field map for files of unknown form, and returns lines on what they hold."""
 
 
 class Targets(NamedTuple):

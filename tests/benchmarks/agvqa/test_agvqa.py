@@ -19,6 +19,7 @@ from agrotools.benchmarks.checking import check_benchmark
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
 
@@ -113,6 +114,15 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     with pytest.raises(BenchmarkError, match="no row of 1 files can be used") as error:
         load(root, allow_missing=True)
     assert "images=DIR" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
+)
+def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
+    with pytest.raises(BenchmarkError, match=f"holds no .* of {name}") as raised:
+        load_benchmark(name, tmp_path)
+    assert words in (raised.value.hint or "")
 
 
 def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory):
@@ -245,6 +255,24 @@ def test_the_answer_in_a_chat_file_is_json_in_a_text_and_is_given_by_letter_or_l
         assert score_slot(sample.answer[0], sample.answer, answer).value == score, answer
 
 
+def test_replies_of_models_beside_the_scores_in_the_file(root):
+    (root / "agvqa-map.toml").write_text(MAP + '[predictions]\nreply = "said.*"\npublished = "score.*"\n')
+    write(
+        root,
+        row(said={"m": "A", "n": "Dock"}, score={"m": 1, "n": 0}),
+        row(said={"m": "B", "n": None}, score={"m": 1, "n": 0}),
+        row(right="Rose", said={"m": "A"}),
+    )
+    scored = compare_file("agvqa", root / "rows.jsonl")
+    assert scored.published.metrics["agvqa.accuracy (m)_published"].value == 100.0
+    assert {name: figure.value for name, figure in scored.corrected.metrics.items()} == {
+        "agvqa.accuracy (m)": 50.0,
+        "agvqa.accuracy (n)": 0.0,
+    }
+    assert scored.extra["scores of replies beside those in the file"] == {"same": 3, "different": 1}
+    assert scored.extra["rows that are not scored"] == {"the answer is no option": 1}
+
+
 @pytest.fixture
 def real(field_data):
     folder = field_data / "ag_vqa"
@@ -267,10 +295,7 @@ def test_real_pieces_of_the_sets(real):
     assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
-)
-def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
-    with pytest.raises(BenchmarkError, match=f"holds no .* of {name}") as raised:
-        load_benchmark(name, tmp_path)
-    assert words in (raised.value.hint or "")
+def test_real_replies_score_as_their_authors_have_it(real):
+    scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
+    assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)
+    assert scored.extra["scores of replies beside those in the file"] == {"same": 100, "different": 0}

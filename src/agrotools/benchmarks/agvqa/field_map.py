@@ -42,6 +42,21 @@ class RowFault(ValueError):
         self.reason, self.detail = reason, str(detail)[:120]
 
 
+class Judged(FrozenModel):
+    """Score of a judge in a file of predictions."""
+
+    path: str
+    out_of: float = 1.0
+
+
+class PredictionMap(FrozenModel):
+    """Places of a model's reply and of its published score in a row of predictions; ``*`` stands for any model."""
+
+    reply: str
+    published: str = ""
+    judged: dict[str, Judged] = {}
+
+
 class FieldMap(FrozenModel):
     """Field map of a set.
 
@@ -95,6 +110,7 @@ class FieldMap(FrozenModel):
     groups: dict[str, str] = {}
     ignored: tuple[str, ...] = ()
     """Patterns of fields that are known and not needed."""
+    predictions: PredictionMap | None = None
 
     @cached_property
     def known_fields(self) -> tuple[str, ...]:
@@ -102,6 +118,9 @@ class FieldMap(FrozenModel):
         parts: list[str] = [self.id, self.context, self.question, self.answer, self.answer_text]
         parts += [self.kind_by, self.cluster, self.category, *self.images, *self.other_names, *self.groups.values()]
         parts += [*self.answer_of.values(), *([self.options] if isinstance(self.options, str) else self.options)]
+        if self.predictions:
+            judged = [each.path for each in self.predictions.judged.values()]
+            parts += [self.predictions.reply, self.predictions.published, *judged]
         paths = [inner for part in parts for inner in _IN_BRACES.findall(part) or part.split("|")]
         return tuple(path for path in (*paths, *self.ignored) if path)
 
@@ -137,12 +156,15 @@ class Row(NamedTuple):
 
     def get(self, path: str) -> Any:
         """Return the value at ``path``; None if there is none. A ``*`` in a path gives the first match."""
-        for alternative in filter(None, path.split("|")):
-            filled = "{" in alternative
-            values = [self._filled(alternative)] if filled else [*values_at(self.data, alternative).values()]
+        for alternative in path.split("|"):
+            values = [self._filled(alternative)] if "{" in alternative else [*self.all(alternative).values()]
             if values and values[0] is not None and values[0] != "":
                 return values[0]
         return None
+
+    def all(self, path: str) -> dict[str, Any]:
+        """Return the values at a path with ``*``, by the part of the names that it stands for."""
+        return values_at(self.data, path) if path else {}
 
     def _filled(self, text: str) -> str | None:
         known = {"file": self.file.name.partition(".")[0], "": self.number}

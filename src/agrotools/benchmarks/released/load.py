@@ -8,20 +8,26 @@ import fnmatch
 import hashlib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import tomli_w
 
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
+from agrotools.benchmarks.values import value_at
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, entry_files, read_map
-from agrotools.build.export.gta_in import import_entries
-from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot
+from agrotools.build.export.gta_in import Source, import_entries
+from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UsageError
 from agrotools.core.base import NoFileError, Progress
-from agrotools.core.files import cache_dir, read_text, sha256_of_file
+from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
 from agrotools.formats.benchmark import Benchmark, load_folder
+from agrotools.tools import get_tool
+from agrotools.tools.declared import of_name
 
 MAP = Path(__file__).with_name("map.toml")
 _SHOWN = 12
@@ -65,7 +71,7 @@ def load_released(loading: Loading) -> Benchmark:
         except BenchmarkError as error:
             names = ", ".join(dict.fromkeys(name for row in entries.values() if isinstance(row, dict) for name in row))
             first = shorten(str(next(iter(entries.values()), "none")), 1500)
-            hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ...; fields: {names}"
+            hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
             error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, fields)])
             raise
     return load_folder(target)
@@ -81,7 +87,7 @@ def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
     files = tuple(str(path) for path in entry_files(root, fields)[:_SHOWN])
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
     notes += [*_notes(path, benchmark), *_not_read(root, fields)]
-    hint = "eval leaves these entries out and counts them; correct the map" if faults else ""
+    hint = "eval leaves these entries out and counts them; correct the map: --propose-map" if faults else ""
     return FileCheck(files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint)
 
 
@@ -127,3 +133,49 @@ def converted_folder(data_root: Path | None, given: str = "") -> Path:
     for path in (map_path, *entry_files(root, fields)):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
+
+
+_KEYS = {"sample": "id query tools family task_type source", "files": "at", "calls": "at final", "answer": "at options"}
+_HEAD = 'Proposed field map; other keys are as in the package. [tools]: what runs the calls; "" plays back results.'
+
+
+def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
+    """Write a proposed map beside the released files; return lines on what was found.
+
+    Raises:
+        UsageError: there is such a file already.
+        BenchmarkError: the files are missing.
+    """
+    root = find_entries(data_root)
+    target = root / MAP_FILE
+    if target.exists():
+        raise UsageError(f"{target} exists already", hint="edit it, or remove it")
+    _, fields = map_for(root)
+    entries = entries_in(root, fields)
+    document: dict[str, dict[str, Any]] = {"tools": {}, "arguments": {}}
+    found = [f"{len(entries)} entries in {root}"]
+    for table, key in ((table, key) for table, keys in _KEYS.items() for key in keys.split()):
+        paths = [path.strip() for path in re.split(r"[|+]", getattr(fields, table)[key])]
+        paths = [path for path in paths if any(value_at(each, path) not in (None, "", []) for each in entries.values())]
+        found.append(f"{table}.{key}: {', '.join(paths) or 'not found'}")
+        if paths:
+            document.setdefault(table, {})[key] = (" + " if table == "files" else "|").join(paths)
+    for name, tool in Source(root, fields, entries).declared.items():
+        ours = of_name(name, fields.proposals) or of_name(tool.description, fields.proposals) or ""
+        document["tools"][name] = ours
+        found.append(f"tool {name}({', '.join(tool.agreement)}): {ours or 'recorded results'}")
+        if ours and ours != "plot":
+            known, given = get_tool(ours).spec.agreement, fields.arguments.get(ours, {})
+            others = {each: given.get(each, "") for each in tool.agreement if each not in known}
+            document["arguments"].setdefault(ours, {}).update(others)
+            found += [f"  {each}: which argument of {ours}({', '.join(known)})?" for each in others if not others[each]]
+    comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
+    write_whole(target, (comments + tomli_w.dumps(document)).encode())
+    found.append(f"map written: {target}")
+    try:
+        benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
+    except BenchmarkError as error:
+        return [*found, error.message, f"  {error.hint}"]
+    forms = Counter(" and ".join(dict.fromkeys(slot.type for slot in sample.answer)) for sample in benchmark.samples)
+    notes = cast(list[str], benchmark.header.metadata["notes"])
+    return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]

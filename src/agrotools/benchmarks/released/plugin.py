@@ -8,6 +8,7 @@ PLUGIN = plugin_of(
     read_facts(__file__),
     load=deferred("agrotools.benchmarks.released.load:load_released"),
     find=deferred("agrotools.benchmarks.released.load:find_folder"),
+    propose=deferred("agrotools.benchmarks.released.load:propose_map"),
     check=deferred("agrotools.benchmarks.released.load:check_released"),
     roots=lambda data_root: [_folder(data_root)],
 )

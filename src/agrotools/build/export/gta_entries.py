@@ -53,6 +53,7 @@ class FieldMap(FrozenModel):
     file_types: dict[str, FileKind]
     calls: Paths
     tools: dict[str, str]
+    proposals: dict[str, str]
     arguments: dict[str, dict[str, str]]
     agreement: dict[str, AgreementKind]
     answer: Paths
