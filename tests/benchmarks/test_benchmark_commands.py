@@ -16,17 +16,11 @@ def test_check_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
     sample = number_sample(tmp_path)
     sample["answer"][0]["unit"] = "furlongs"
     write_folder(tmp_path, [sample, "{"])
-    result = run("check", tmp_path)
-    assert result.exit_code == 1
-    assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in result.stdout
-    assert "unknown_unit: unknown unit 'furlongs'" in result.stdout
-    assert "samples.jsonl:2" in result.stdout
-    assert "2 errors" in result.stdout
-    write_folder(tmp_path, ["{"])
+    assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in run("check", tmp_path).stdout
     result = run("check", tmp_path, "--json")
     assert result.exit_code == 1
-    (fault,) = json.loads(result.stdout)["faults"]
-    assert (fault["code"], fault["line"], fault["where"]) == ("broken_json", 1, "samples.jsonl:1")
+    faults = [(fault["code"], fault["line"]) for fault in json.loads(result.stdout)["faults"]]
+    assert faults == [("unknown_unit", 1), ("broken_json", 2)]
 
 
 def test_check_prints_the_schema(run):

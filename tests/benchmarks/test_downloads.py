@@ -216,13 +216,6 @@ def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monk
     assert {row.name: row.state for row in list_benchmarks()}[name] == "incomplete"
 
 
-def test_a_wrong_mirror_leaves_nothing_and_files_that_it_lacks_are_not_found(tmp_path):
-    with pytest.raises(UsageError, match="--mirror: there is no folder"):
-        obtain("crop", Request(tmp_path / "data", str(tmp_path / "none")))
-    assert not (tmp_path / "data").exists()
-    assert next(failure_lines([Failure("a", "missing", "x")])) == "1 were not found:"
-
-
 def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):
     (hub.root / "huggingface.co/api/datasets/o/n/tree/2").write_text('[{"type": "file", "path": "../x"}]')
     with pytest.raises(BenchmarkError, match="not of the known form"):

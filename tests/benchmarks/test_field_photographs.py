@@ -252,49 +252,14 @@ def test_questions_are_on_one_side_of_the_tools_that_are_installed():
     assert recorded == {name: get_tool(name).version for name in recorded}, "run training/pack_field.py again"
 
 
-def _original_form(file: PackedFile, path: Path) -> bytes | None:
-    """Return a file in the form that the repository has, made from the copy; None for what is stored in that form."""
-    if file.convert not in ("jpeg", "tiff") or not (file.crop or path.suffix in (".npy", ".mat", ".tif")):
-        return None
-    if path.suffix == ".npy":
-        with rasterio.open(DATA / file.local) as raster:
-            layer = raster.read(1)[..., None]
-        layers = np.load(path) if path.exists() else np.zeros((40, *layer.shape), np.float32)
-        layers[file.layer] = layer
-        return _array(layers)
-    with Image.open(DATA / file.local) as copy:
-        pixels = np.asarray(copy)
-    if path.suffix == ".mat":
-        return _matlab(pixels.astype(np.uint16))
-    if file.crop:
-        x0, y0, x1, y1 = file.crop
-        whole = np.asarray(Image.open(path)).copy() if path.exists() else np.zeros((1035, 1249, 3), np.uint8)
-        whole[y0:y1, x0:x1] = pixels
-        return _saved(whole, "PNG")
-    path.unlink(missing_ok=True)
-    return _geotiff(path, pixels.transpose(2, 0, 1) if pixels.ndim == 3 else 255 * pixels[None])
-
-
 @pytest.mark.data
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
-@pytest.mark.parametrize("layout", ["prepared", "repositories"])
-def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkeypatch, layout):
+def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkeypatch):
     if not (DATA / "cwfid").is_dir():
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
     monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
-    head, mirror = read_head(), DATA
-    if layout == "repositories":
-        mirror = tmp_path / "web"
-        for file in (*head.files, *head.head_files):
-            path = mirror / file.repo / file.commit / file.source
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if original := _original_form(file, path):
-                path.write_bytes(original)
-            elif not path.exists():
-                path.symlink_to(DATA / file.local)
-    with serving(mirror) as server:
+    with serving(DATA) as server:
         obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
     assert obtained.failures == []
-    assert load_benchmark("field", tmp_path / "out").content_hash == head.content_hash
+    assert load_benchmark("field", tmp_path / "out").content_hash == read_head().content_hash

@@ -1,6 +1,7 @@
 """Exports of runs, checked without the programs that read them: for those, see test_export_readers.py."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
 from agrotools.report.every_eval_ever import write_every_eval_ever
 from agrotools.report.inspect_log import write_inspect_logs
-from agrotools.report.transcript import write_tables
+from agrotools.report.transcript import write_scores, write_tables
 
 pytestmark = pytest.mark.process
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -127,6 +128,23 @@ def test_parquet_has_a_row_per_sample_and_per_step(run, tmp_path):
     n_steps = sum(len(r.trajectory.steps if r.trajectory else r.actions) for r in run.samples())
     assert len(second) == n_steps
     assert any(json.loads(row["arguments"]) for row in second if row["arguments"])
+
+
+def test_scores_are_one_flat_table(run, tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    lines, table = write_scores(run.path, tmp_path)
+    rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert parquet.read_table(table).to_pylist() == rows
+    for mode in ("no-tool", "step-by-step", "end-to-end"):
+        for metric, score in run.mode_scores(mode).items():
+            values = [row["value"] for row in rows if (row["mode"], row["metric"]) == (mode, metric)]
+            assert sum(values) / len(values) == pytest.approx(score.value), metric
+    whole = [row for row in rows if row["metric"] == "fas"]
+    slots = [row for row in rows if row["metric"] == "slot"]
+    assert sum(row["n"] for row in whole) == len(slots)
+    assert all(row["slot"] and json.loads(row["how"])["version"] for row in slots)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert write_scores(run.path, tmp_path / "plain") == [tmp_path / "plain" / "scores.jsonl"]
 
 
 def test_a_data_frame_has_a_row_per_record(run):

@@ -195,15 +195,6 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert "every value is unknown" in " ".join(shown.split())
 
 
-def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
-    refused = [record(each, REFUSAL) for each in (YES, NO)]
-    right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
-    assert value(refused) == 0.0
-    assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
-    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "css"}
-    assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.
-
-
 PAIRS = [
     (sample(f"yes-{k}", answerable=True, twin=f"no-{k}"), sample(f"no-{k}", answerable=False, twin=f"yes-{k}"))
     for k in range(12)
@@ -358,3 +349,12 @@ def test_an_unanswerable_sample_that_was_refused_is_not_said_to_be_answered():
     assert lost_reason(refused, score_record(refused)) == "refused, as was its answerable twin a"
     answered = record(NO, "size: 70 mm")
     assert lost_reason(answered, score_record(answered)).startswith("answered, although")
+
+
+def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
+    refused = [record(each, REFUSAL) for each in (YES, NO)]
+    right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
+    assert value(refused) == 0.0
+    assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
+    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "css"}
+    assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.

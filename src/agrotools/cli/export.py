@@ -38,12 +38,12 @@ class EveryEvalEverOptions:
 def export(
     benchmark: Annotated[str, typer.Argument(help="Benchmark folder or name, or a run folder.")],
     format: Annotated[
-        Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet"],
+        Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
         typer.Option(
             help="Of a benchmark. hf: parquet with pictures, for datasets.load_dataset. gta: GTA-shaped JSON."
             " croissant: the folder itself, described by croissant.json and a card. Of a run. predictions: on gta,"
             " thinkgeo or agent-x, what their own scorers read. inspect: logs for inspect view. eee: Every Eval Ever"
-            " 0.3. parquet: a row per sample, and per step."
+            " 0.3. parquet: a row per sample, and per step. scores: a row per score, as JSON Lines and parquet."
         ),
     ],
     publication: EveryEvalEverOptions,
@@ -51,7 +51,7 @@ def export(
         Path | None,
         typer.Option(
             help="Folder to write; an older export there is replaced. By default, croissant writes in place, and"
-            " inspect, eee and parquet write to RUN/export."
+            " inspect, eee, parquet and scores write to RUN/export."
         ),
     ] = None,
     images: Annotated[bool, typer.Option("--images", help="With --format inspect: include the pictures.")] = False,
@@ -69,7 +69,7 @@ def export(
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()
-    if format in ("inspect", "eee", "parquet"):
+    if format in ("inspect", "eee", "parquet", "scores"):
         _export_run(place, format, out.expanduser() if out else place / "export", images, publication)
         return
     if format == "predictions":
@@ -82,7 +82,7 @@ def export(
     if is_run:
         raise UsageError(
             f"{benchmark} is a run: {format} is a format of benchmarks",
-            hint="--format inspect, eee, parquet or predictions; records.jsonl is JSON Lines, agrotools report a page",
+            hint="--format inspect, eee, parquet, scores or predictions; agrotools report makes a page",
         )
     loaded = load_benchmark(benchmark)
     in_place = out is None or out.expanduser().resolve() == loaded.root
@@ -108,7 +108,7 @@ def _export_run(run: Path, format_: str, folder: Path, images: bool, publication
     from agrotools.core import UsageError
     from agrotools.report.every_eval_ever import write_every_eval_ever
     from agrotools.report.inspect_log import write_inspect_logs
-    from agrotools.report.transcript import write_tables
+    from agrotools.report.transcript import write_scores, write_tables
 
     if images and format_ != "inspect":
         raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
@@ -118,6 +118,7 @@ def _export_run(run: Path, format_: str, folder: Path, images: bool, publication
         "inspect": lambda: write_inspect_logs(run, folder, images=images),
         "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
         "parquet": lambda: write_tables(run, folder),
+        "scores": lambda: write_scores(run, folder),
     }
     for path in writers[format_]():
         typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")

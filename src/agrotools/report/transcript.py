@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 
 from agrotools.agents.images import Preview, make_preview
-from agrotools.core import Answer, CallTools, Mode, Observation, Record, Score, Step, Unparseable
+from agrotools.core import Answer, CallTools, Mode, Observation, Record, Score, Step, Unparseable, UsageError
 from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import temporary_sibling
 from agrotools.core.record import Action, Reply, ToolCall
@@ -190,7 +190,9 @@ def _data_url(path: Path) -> str:
 
 # --- tables of rows ---------------------------------------------------------------------------------------------------
 
-SAMPLES_TABLE, STEPS_TABLE = "samples.parquet", "steps.parquet"
+SAMPLES_TABLE, STEPS_TABLE, SCORES_TABLE = "samples.parquet", "steps.parquet", "scores.parquet"
+SCORES_FILE = "scores.jsonl"
+_KEY = ("model", "benchmark", "sample", "mode", "epoch")
 _BATCH = 2000
 
 
@@ -205,10 +207,10 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
         RunStoreError: the folder contains no run, or one that this version cannot read.
         OSError: a file cannot be written.
     """
-    arrow, parquet = arrow_and_parquet()
+    arrow, _ = arrow_and_parquet()
     scored = ScoredRun(run)
     text, number, real, flag = arrow.string(), arrow.int64(), arrow.float64(), arrow.bool_()
-    key = {"model": text, "benchmark": text, "sample": text, "mode": text, "epoch": number}
+    key = {**dict.fromkeys(_KEY, text), "epoch": number}
     texts = ("family", "task_type", "cluster", "query", "gold", "answer", "termination", "invalid")
     counts = ("tool_calls", "input_tokens", "output_tokens", "cached_input_tokens")
     metrics = dict.fromkeys(row.metric for rows in scored.scores.values() for row in rows)
@@ -220,12 +222,56 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
         SAMPLES_TABLE: (samples | dict.fromkeys(metrics, real), _sample_rows(scored)),
         STEPS_TABLE: (steps, _step_rows(scored)),
     }
-    for name, (columns, rows) in tables.items():
-        schema = arrow.schema(list(columns.items()))
-        with temporary_sibling(folder / name) as temporary, parquet.ParquetWriter(temporary, schema) as file:
-            while batch := list(islice(rows, _BATCH)):
-                file.write_table(arrow.Table.from_pylist(batch, schema=schema))
-    return [folder / name for name in tables]
+    return [_write_parquet(folder / name, *table) for name, table in tables.items()]
+
+
+def write_scores(run: Path, folder: Path) -> list[Path]:
+    """Write the score rows of a run to ``folder``, and return the paths: JSON Lines, and parquet if pyarrow is there.
+
+    A row is one score of one record: ``model, benchmark, sample, mode, epoch, slot, step, metric, value, n, how``.
+    ``value`` is in [0, 1], in [-1, 1] for FAS of unanswerable questions; ``n`` is the number of slots that it is the
+    mean of, 1 for the score of a slot or a step; ``how`` is its derivation as JSON text: scorer version, judge, rule,
+    and what was read.
+
+    Raises:
+        RunStoreError: the folder contains no run, or one that this version cannot read.
+        OSError: a file cannot be written.
+    """
+    rows = [*_score_rows(ScoredRun(run))]
+    folder.mkdir(parents=True, exist_ok=True)
+    with temporary_sibling(folder / SCORES_FILE) as temporary:
+        temporary.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    try:
+        arrow, _ = arrow_and_parquet()
+    except UsageError:
+        return [folder / SCORES_FILE]
+    text, number = arrow.string(), arrow.int64()
+    types = {"epoch": number, "step": number, "n": number, "value": arrow.float64()}
+    columns = {name: types.get(name, text) for name in (*_KEY, "slot", "step", "metric", "value", "n", "how")}
+    return [folder / SCORES_FILE, _write_parquet(folder / SCORES_TABLE, columns, iter(rows))]
+
+
+def _score_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
+    for mode in run.summary.modes:
+        for record in run.records(mode):
+            for score in run.scores.get(record.key, ()):
+                slots = score.reading.get("slots")
+                how = {"version": score.version, "judge": score.judge, **score.reading}
+                yield {
+                    **_key(run, record),
+                    **score.model_dump(include={"slot", "step", "metric", "value"}),
+                    "n": len(slots) if isinstance(slots, dict) else 1,
+                    "how": orjson.dumps(how).decode(),
+                }
+
+
+def _write_parquet(path: Path, columns: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Path:
+    arrow, parquet = arrow_and_parquet()
+    schema = arrow.schema(list(columns.items()))
+    with temporary_sibling(path) as temporary, parquet.ParquetWriter(temporary, schema) as file:
+        while batch := list(islice(rows, _BATCH)):
+            file.write_table(arrow.Table.from_pylist(batch, schema=schema))
+    return path
 
 
 _STEP_TEXTS = ("kind", "tool", "arguments", "result", "error_kind", "error", "text", "thought")

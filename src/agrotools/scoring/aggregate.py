@@ -13,7 +13,6 @@ from agrotools.core.form_item import asked_items
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
-from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of
 from agrotools.scoring.metrics import (
@@ -114,7 +113,6 @@ class RunAggregator:
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(),
-            correlations=tuple(correlations(units.get("step-by-step", {}), units.get("end-to-end", {}), self.table)),
         )
         return with_gains_adjusted([summary])[0]
 

@@ -11,7 +11,6 @@ from agrotools.core import MODES, Mode, Record, UsageError
 from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
-from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean, estimate_unpaired
 from agrotools.scoring.summary import (
@@ -199,7 +198,7 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
     ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
     the summaries then have no differences between runs.
     """
-    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
+    together = with_gains_adjusted(summaries)
     if not aggregators:
         return together
     between = tuple(differences_between(summaries, aggregators))
@@ -228,12 +227,17 @@ def _between(
 ) -> Iterator[RunDifference]:
     headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
     for first, second in pairs:
-        if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
+        if _benchmark_of(summaries[first]) != _benchmark_of(summaries[second]):
             continue
         for mode, metric in headlines[first]:
             estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
             if estimate is not None and (mode, metric) in headlines[second]:
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
+
+
+def _benchmark_of(summary: Summary) -> tuple[str, str, str]:
+    """Return benchmark, version and options, which comparable runs share."""
+    return summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items()))
 
 
 def paired_difference(

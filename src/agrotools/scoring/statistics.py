@@ -36,7 +36,6 @@ Differences shown together are adjusted by Holm's method (1979, Scandinavian Jou
 at most 5 % of the tables contain any adjusted p-value below 0.05, for any number and dependence of the differences.
 """
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple, cast
 
@@ -379,12 +378,6 @@ def _rank_of_zero(ascending: FloatArray) -> float:
     if at < 0 or at + 1 == len(ascending):
         return float(max(at, 0))
     return at - float(ascending[at] / (ascending[at + 1] - ascending[at]))
-
-
-def least_correlation(n: int) -> float:
-    """Return the absolute value that Pearson's r of ``n`` (at least 3) independent pairs exceeds in 5 % of cases."""
-    t = float(_t_quantile(0.975, n - 2))
-    return t / math.sqrt(n - 2 + t * t)
 
 
 def _t_quantile(probability: float, degrees: "FloatArray | float") -> FloatArray:

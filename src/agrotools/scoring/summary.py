@@ -251,49 +251,6 @@ class NoToolPart(FrozenModel):
     """Differences end-to-end minus no-tool."""
 
 
-class Correlation(FrozenModel):
-    """Pearson's r of the samples' means of a step metric with their outcomes, over ``n`` samples that have both.
-
-    ``r`` is None if one of the two is constant. ``interval`` is the 95 % interval of a bootstrap by cluster.
-    """
-
-    step: str
-    outcome: str
-    r: float | None
-    n: int
-    interval: Interval | None = None
-
-
-class RunCorrelation(FrozenModel):
-    """Pearson's r and Spearman's rho of a step metric with an outcome metric over ``n`` runs.
-
-    Both are None if one of the metrics is constant. ``interval`` is the 95 % interval of Pearson's r by Fisher's z;
-    None with fewer than ten runs, because it would be too wide to be useful.
-    """
-
-    step: str
-    outcome: str
-    n: int
-    pearson: float | None = None
-    spearman: float | None = None
-    interval: Interval | None = None
-
-
-class AcrossRuns(FrozenModel):
-    """Correlations of step metrics with outcomes over the runs on a benchmark that have both modes.
-
-    ``runs`` holds the models of these runs, ``left_out`` the models of other runs by reason. ``least_r`` is the
-    absolute value that r must exceed to differ from 0 at the 5 % level, if the runs were of randomly drawn models.
-    """
-
-    benchmark: str
-    benchmark_version: str
-    runs: tuple[str, ...]
-    left_out: dict[str, tuple[str, ...]] = {}
-    least_r: float
-    correlations: tuple[RunCorrelation, ...] = ()
-
-
 class RunDifference(FrozenModel):
     """Difference of two runs in a headline metric, first minus second. Runs are indices of the summaries."""
 
@@ -388,10 +345,6 @@ class Summary(FrozenModel):
     """True if the model was an agent that was not isolated and might have seen the gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
-    correlations: tuple[Correlation, ...] = ()
-    """Correlations of step metrics with the outcome over samples, for runs with both modes."""
-    across_runs: AcrossRuns | None = None
-    """Correlations over all runs scored together on this benchmark; the same for each of these runs."""
     between_runs: tuple[RunDifference, ...] = ()
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None

@@ -75,28 +75,13 @@ def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path,
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
-def test_check_says_what_is_wrong_with_the_place_of_the_files(tmp_path: Path) -> None:
-    folder = write_entries(tmp_path, {"0": plain_entry()})
-    result = said("check", "gta", str(folder / "dataset.json"))
-    assert result.exit_code == 2
-    assert "dataset.json is no folder" in result.stdout
-    assert isinstance(said("check", "gat").exception, UsageError)
-    assert said("check", "gta").exit_code == 2
-
-
 def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
         assert result.exit_code == 2
         assert words in result.stdout
         assert json.loads(said("check", name, str(tmp_path), "--json").stdout)["sound"] is False
-
-
-def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
-    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
-    result = said("check", "thinkgeo", str(tmp_path))
-    assert result.exit_code == 0
-    assert "the SAR split is not there" in result.stdout
+    assert isinstance(said("check", "gat").exception, UsageError)
 
 
 def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> None:
@@ -134,3 +119,10 @@ def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> Non
     assert described.calls > 0
     assert "other" not in " ".join(described.category_combinations)
     assert "SI" not in described.families
+
+
+def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
+    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
+    result = said("check", "thinkgeo", str(tmp_path))
+    assert result.exit_code == 0
+    assert "the SAR split is not there" in result.stdout

@@ -142,15 +142,6 @@ def test_signs_decimals_and_chinese_are_read_where_the_published_rule_fails(text
     assert matches_keywords(text, reference) is stated is not is_correct(text, reference)
 
 
-def test_groups_and_blacklists():
-    colours = {"whitelist": [["red"], ["blue", "azure"]], "blacklist": [["green"]]}
-    assert matches_keywords("red and azure", colours)
-    assert not matches_keywords("red", colours)
-    assert not matches_keywords("red, blue and green", colours)
-    assert matches_keywords("yes", {"whitelist": [["yes"]], "blacklist": [[]]})
-    assert matches_keywords("yes", {"whitelist": [["yes"], []], "blacklist": []})
-
-
 @pytest.mark.parametrize("reference", [{"whitelist": []}, {"whitelist": [[], [" "]], "blacklist": [[]]}])
 def test_lists_that_ask_for_nothing_cannot_be_scored(reference):
     assert not is_scorable(reference)
@@ -162,3 +153,12 @@ def test_lists_that_ask_for_nothing_cannot_be_scored(reference):
 def test_plain_words_are_found_as_in_the_published_rule(words, alias):
     reference = {"whitelist": [[alias]], "blacklist": None}
     assert matches_keywords(" ".join(words), reference) == is_correct(" ".join(words), reference)
+
+
+def test_groups_and_blacklists():
+    colours = {"whitelist": [["red"], ["blue", "azure"]], "blacklist": [["green"]]}
+    assert matches_keywords("red and azure", colours)
+    assert not matches_keywords("red", colours)
+    assert not matches_keywords("red, blue and green", colours)
+    assert matches_keywords("yes", {"whitelist": [["yes"]], "blacklist": [[]]})
+    assert matches_keywords("yes", {"whitelist": [["yes"], []], "blacklist": []})

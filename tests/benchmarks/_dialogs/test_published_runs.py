@@ -141,22 +141,9 @@ def run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: Path):
-    told = agrotools("score", run)
-    assert "GTA, step by step: as its scorer has it, and corrected" in told
-    assert "107.8" in told
-    assert "gpt-4-1106-preview" in told
-    assert "Not comparable with the printed rows: this policy is privileged" in " ".join(told.split())
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert "as its scorer has it, and corrected" in page
-    assert "107.8" in page
-    assert "(--with similarity, or --embedder)" in page
-    assert "By cosines of" not in page
-
-
-@pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
-    assert "(--with similarity, or --embedder)" in " ".join(agrotools("score", run).split())
+    told = " ".join(agrotools("score", run).split())
+    assert all(words in told for words in ("(--with similarity, or --embedder)", "107.8", "gpt-4-1106-preview"))
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
@@ -189,7 +176,7 @@ def test_the_pictures_of_a_run_are_found_again_where_they_were(root, tmp_path, m
 def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Path, tmp_path: Path):
     out = tmp_path / "never"
     common = ["eval", "gta", "--data-root", str(root), "-m", "baseline:echo", "--out", str(out)]
-    for options in (["--with", "bleu"], ["--embedder", "all-mpnet-base-v2"]):
+    for options in (["--with", "nothing"], ["--embedder", "all-mpnet-base-v2"]):
         assert CliRunner().invoke(app, [*common, *options]).exit_code != 0
         assert not out.exists()
 

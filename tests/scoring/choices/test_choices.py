@@ -56,6 +56,9 @@ def test_replies_are_read_as_labelled_or_not_at_all():
         "Final Answer: B", "The correct option is (B).", "A不对，C也不对。\n答案：B", "<think>选A</think>B",
         "B\n\n解析：A不对。", "先看A。\n\nB", "答案：A\n……\n更正，答案：B", "A\n\n所以选B",
         "B\n\n问题：下列哪项正确？\n答案：C", "不选A\nB", "<|im_start|>B<|im_end|>",
+        "B项正确，A、C项错误", "A: no\nB: yes\nC: no", "选项B深耕是正确的。", "B is correct, A is not", "B是正确答案",
+        "A×\nB√", "叶色发黄，所以是B。", "Hence B.", "结论：B", "因此属于深耕。", "I'd go with option B", "对应选项B",
+        "B 解析：A不对", "B（深耕）能打破犁底层", "B，因为土壤板结", "B - 深耕", "深耕（B选项）", "「B」",
     ],
 )  # fmt: skip
 def test_a_statement_or_a_line_of_letters_is_the_answer(reply: str):
@@ -65,12 +68,11 @@ def test_a_statement_or_a_line_of_letters_is_the_answer(reply: str):
 @pytest.mark.parametrize(
     "reply",
     [
-        *(
-            "", "。", "不知道", "A型血和B型血", "不选D", "A不对", "I would test A and B.", "答案不是A", "答案：E",
-            "A或B",
-        ),
-        *("A, B, C, D are all possible", "答案：A、B、C、D", "ABCD", "A. 轮作\nB. 深耕\nC. 维生素C\nD. 以上都是"),
-        "答案：\nA. 轮作\nB. 深耕\nC. 维生素C\nD. 以上都是",
+        "", "。", "不知道", "A型血和B型血", "不选D", "A不对", "I would test A and B.", "答案不是A", "答案：E", "A或B",
+        "A, B, C, D are all possible", "答案：A、B、C、D", "ABCD", "A. 轮作\nB. 深耕\nC. 维生素C\nD. 以上都是",
+        "答案：\nA. 轮作\nB. 深耕\nC. 维生素C\nD. 以上都是", "B项不正确", "如果B正确", "Whether B is correct is open.",
+        "Neither A nor B is correct.", "B正确吗？", "不是B", "无法判断是A还是B", "可能是A，也可能是B", "A正确，B正确",
+        "B-羟基丁酸升高", "A. 轮作：减轻病害\nB. 深耕：打破犁底层",
     ],
 )  # fmt: skip
 def test_anything_else_is_no_answer(reply: str):
@@ -84,43 +86,11 @@ def test_several_letters_answer_a_question_that_takes_several():
         assert letters(reply, "multiple") == "AC", reply
         assert read(reply).ambiguous, reply
     assert read("A或C", kind="multiple").ambiguous
-    assert not letters("\n".join(f"{key}. {text}" for key, text in OPTIONS.items()), "multiple")
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *(
-            "B项正确，A、C项错误", "A: no\nB: yes\nC: no", "选项B深耕是正确的。", "B is correct, A is not",
-            "B是正确答案", "A×\nB√",
-        ),
-        *("叶色发黄，所以是B。", "Hence B.", "结论：B", "因此属于深耕。", "I'd go with option B", "对应选项B"),
-        *("B 解析：A不对", "B（深耕）能打破犁底层", "B，因为土壤板结", "B - 深耕", "深耕（B选项）", "「B」"),
-    ],
-)  # fmt: skip
-def test_an_answer_in_a_sentence_is_read_by_what_stands_around_it(reply: str):
-    assert letters(reply) == "B"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *("B项不正确", "如果B正确", "Whether B is correct is open.", "Neither A nor B is correct.", "B正确吗？"),
-        *(
-            "不是B", "无法判断是A还是B", "可能是A，也可能是B", "A正确，B正确", "B-羟基丁酸升高",
-            "A. 轮作：减轻病害\nB. 深耕：打破犁底层",
-        ),
-    ],
-)  # fmt: skip
-def test_denials_conditions_and_choices_left_open_are_no_answer(reply: str):
-    assert letters(reply) == ""
-
-
-def test_verdicts_on_several_options_are_taken_together():
     for reply in (
         "A√ B× C√ D×", "A、C对，B、D错", "A：正确，养分互补。\nB：错误。\nC：正确。", "Both A and C", "轮作、维生素C",
     ):  # fmt: skip
         assert letters(reply, "multiple") == "AC", reply
+    assert not letters("\n".join(f"{key}. {text}" for key, text in OPTIONS.items()), "multiple")
 
 
 @pytest.mark.parametrize(
@@ -133,13 +103,8 @@ def test_verdicts_on_several_options_are_taken_together():
 def test_words_for_true_and_false_are_options(reply: str):
     assert read(reply, TRUTH, "true_false").letters == ("A",)
     assert read(reply, {"A": "对", "B": "错"}, "true_false").letters == (("A",) if "A" in reply else ("B",))
-
-
-@pytest.mark.parametrize(
-    "reply", ["我不知道这个说法对不对。", "可能对也可能错", "Neither true nor false.", "学界意见相反"]
-)
-def test_a_statement_left_open_is_not_judged(reply: str):
-    assert read(reply, TRUTH, "true_false").letters == ()
+    for left_open in ("我不知道这个说法对不对。", "可能对也可能错", "Neither true nor false.", "学界意见相反"):
+        assert read(left_open, TRUTH, "true_false").letters == ()
 
 
 @given(TEXTS)
