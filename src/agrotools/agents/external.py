@@ -124,6 +124,7 @@ class AgentPolicy:
         self.usage.check()
         if self._run is None:
             task = task_json(view, self._specs, self._max_steps)
+            await self.usage.begin(task)
             self._exchange = FormExchange(view)
             self._run = asyncio.create_task(self._solve(task, self._call, self.usage.report, self._exchange))
         if self._waiting is not None and not self._waiting.done():
@@ -150,6 +151,7 @@ class AgentPolicy:
 
     async def end_sample(self) -> None:
         """Stop the agent, if it is still running."""
+        self.usage.end()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(AgentStopped("the sample has ended"))
         while not self._calls.empty():
@@ -158,6 +160,7 @@ class AgentPolicy:
             self._run.cancel()
             with suppress(asyncio.CancelledError, Exception):  # of a run that is done, too: it may not have been seen
                 await self._run
+        await self.usage.settle()
 
     async def _with_pictures(self, step: Step) -> dict[str, Any]:
         """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""

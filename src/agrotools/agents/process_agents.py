@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from agrotools.agents.external import AgentStopped, CallTool, FormExchange, form_task
 from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, bearer_token, http_server, tool_server
@@ -28,6 +28,9 @@ from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_repl
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
 from agrotools.sandbox.agents import Isolation, code_hash, interpreter_of
+
+if TYPE_CHECKING:
+    from agrotools.agents.counting_endpoint import CountingEndpoint
 
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 2_000
@@ -73,6 +76,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 class _Worker:
     process: asyncio.subprocess.Process
     folder: Path
+    token: str = ""
     number: int = 0
     """Number of the current task, which all messages on it carry; 0 before the first."""
     errors: bytearray = field(default_factory=bytearray)
@@ -137,6 +141,8 @@ class PythonAgents:
         spec: ``MODULE:FUNCTION``, which is found, without importing it, in the current folder, in the readable ones or
             in this environment.
         isolation: ``readable`` grows by the module or its top package.
+        endpoint: endpoint whose address the processes get, each with a token of its own, because a module may open its
+            client when it is imported.
 
     Raises:
         UsageError: the spec has another form, or there is no such module or path.
@@ -144,6 +150,7 @@ class PythonAgents:
 
     spec: str
     isolation: Isolation
+    endpoint: "CountingEndpoint | None" = None
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
 
@@ -177,7 +184,11 @@ class PythonAgents:
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
         """Run the agent on a task, and submit its answer; InfrastructureError if it, or its process, failed."""
-        worker = self._idle.pop() if self._idle else await self._start()
+        endpoint = dict(task.get("endpoint", {}))
+        worker = self._idle.pop() if self._idle else await self._start(endpoint)
+        if self.endpoint is not None:
+            self.endpoint.samples[worker.token] = self.endpoint.samples[endpoint["key"]]
+        token = worker.token
         try:
             worker.number += 1
             task = {**task, "files": _lay_out(task["files"], worker.folder)}
@@ -208,6 +219,8 @@ class PythonAgents:
             words = await worker.last_words() if worker else error
             raise InfrastructureError(f"the agent's process ended: {words}") from error
         finally:
+            if self.endpoint is not None:
+                self.endpoint.samples.pop(token, None)
             if worker is not None:
                 self._all.discard(worker)
                 await worker.end()
@@ -220,11 +233,12 @@ class PythonAgents:
         self._idle.clear()
         self.isolation.close()
 
-    async def _start(self) -> _Worker:
-        folder = self.isolation.add_folder()
+    async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
+        folder, token = self.isolation.add_folder(), token_urlsafe(24)
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self._module, self._function]
-        process = await self.isolation.start([*command, *self._searched], {}, folder)
-        worker = _Worker(process, folder)
+        served = {**endpoint, "key": token} if endpoint else {}
+        process = await self.isolation.start([*command, *self._searched], {}, served, folder)
+        worker = _Worker(process, folder, token)
         self._all.add(worker)
         try:
             first = await asyncio.wait_for(worker.receive(), _START_TIMEOUT_S)
@@ -309,7 +323,7 @@ class CommandAgents:
             (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
             prompt = task["prompt"] + (f"\n\nThe files are in this folder: {folder}" if files else "")
             variables = {_URL: url, _TOKEN: token}
-            await self._run(session, prompt, variables, folder)
+            await self._run(session, prompt, variables, task.get("endpoint", {}), folder)
         finally:
             del self._sessions[token]
             shutil.rmtree(folder, ignore_errors=True)
@@ -319,10 +333,12 @@ class CommandAgents:
         await self._stack.aclose()
         self.isolation.close()
 
-    async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> None:
+    async def _run(
+        self, session: _Session, prompt: str, variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
+    ) -> None:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
         command = [self._words[0], *(_filled(word, places) for word in self._words[1:])]
-        process = await self.isolation.start(command, variables, folder)
+        process = await self.isolation.start(command, variables, endpoint, folder)
         exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:
             await asyncio.wait({exchange, session.ended}, return_when=asyncio.FIRST_COMPLETED)

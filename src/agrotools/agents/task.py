@@ -82,6 +82,18 @@ class ToolReply(NamedTuple):
 
 
 @dataclass(frozen=True)
+class TaskEndpoint:
+    """OpenAI-compatible endpoint that counts the agent's requests (``--agent-model``)."""
+
+    url: str
+    """Address with ``/v1``, as ``base_url`` of OpenAI's clients."""
+    key: str
+    """Token of the sample."""
+    model: str
+    """Name of the model. Requests for another one get this one, too."""
+
+
+@dataclass(frozen=True)
 class TaskFile:
     """A file of a task. Tools refer to it by ``name``; the agent may read it at ``path``."""
 
@@ -167,6 +179,8 @@ class Task:
     tools: ToolFunctions
     max_steps: int
     """Number of tool calls after which the sample ends without an answer."""
+    endpoint: TaskEndpoint | None = None
+    """Endpoint of the agent's model; None without ``--agent-model``."""
     answer: str = ""
     """The agent's answer, when its form is asked for."""
     _send_usage: SendUsage = field(default=lambda _report: None, repr=False)
@@ -216,6 +230,7 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUs
         prompt=data["prompt"],
         tools=ToolFunctions([ToolDescription(**tool) for tool in data["tools"]], call),
         max_steps=data["max_steps"],
+        endpoint=TaskEndpoint(**data["endpoint"]) if "endpoint" in data else None,
         answer=data.get("answer", ""),
         _send_usage=send_usage,
     )

@@ -1,15 +1,29 @@
-"""Usage of external agents, as they report it, by sample and for the budget."""
+"""Usage of external agents: what they report, or what is counted at their endpoint, by sample and for the budget."""
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from agrotools.agents.task import UsageReport
-from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Reply, Usage, UsageError, first_error
-from agrotools.models import WireStats
+from agrotools.core import (
+    AgrotoolsError,
+    BudgetReached,
+    InfrastructureError,
+    Reply,
+    ToolSpec,
+    Usage,
+    UsageError,
+    first_error,
+)
+from agrotools.models import Message, WireStats
+from agrotools.models.base import json_bytes
 from agrotools.models.metered import BUDGET_HINT, Budget
 from agrotools.models.prices import price_by_name, price_of
+
+if TYPE_CHECKING:
+    from agrotools.agents.counting_endpoint import CountingEndpoint
 
 
 class UsageMeter:
@@ -17,13 +31,15 @@ class UsageMeter:
 
     Args:
         price: ``IN/OUT`` in USD per million tokens, for reports without a cost; by default, the price of their model.
+        endpoint: endpoint that counts the agents' requests; then their reports do not count.
 
     Raises:
         UsageError: the price does not have that form.
     """
 
-    def __init__(self, price: str | None = None) -> None:
+    def __init__(self, price: str | None = None, endpoint: "CountingEndpoint | None" = None) -> None:
         self._price = price_of(None, "", price) if price is not None else None
+        self.endpoint = endpoint
         self.stats = WireStats()
         self.budget: Budget | None = None
 
@@ -60,9 +76,14 @@ class UsageMeter:
             )
         return usage
 
+    async def close(self) -> None:
+        """End the endpoint."""
+        if self.endpoint is not None:
+            await self.endpoint.close()
+
 
 class SampleUsage:
-    """Reports of an agent on one sample, each as a reply.
+    """Requests of an agent on one sample: counted ones with their replies, or its reports, each as a reply.
 
     ``fault``: reason to end the sample, or the run; ``failed`` is set with it.
     """
@@ -70,8 +91,25 @@ class SampleUsage:
     def __init__(self, meter: UsageMeter) -> None:
         self.meter = meter
         self.replies: tuple[Reply, ...] = ()
+        self.requests: list[tuple[Sequence[Message], Sequence[ToolSpec]]] = []
         self.fault: AgrotoolsError | None = None
         self.failed = asyncio.Event()
+        self._known: dict[bytes, Any] = {}
+
+    async def begin(self, task: dict[str, Any]) -> None:
+        """Add the endpoint, if there is one, to a task in JSON."""
+        if self.meter.endpoint is not None:
+            task["endpoint"] = await self.meter.endpoint.begin(self)
+
+    def end(self) -> None:
+        """Refuse further requests."""
+        if self.meter.endpoint is not None:
+            self.meter.endpoint.end(self)
+
+    async def settle(self) -> None:
+        """Wait for the last replies to requests of the sample, so that they are counted with it."""
+        if self.meter.endpoint is not None:
+            await self.meter.endpoint.settle(self)
 
     def fail(self, error: AgrotoolsError) -> None:
         """Set the fault, unless there is one."""
@@ -86,6 +124,8 @@ class SampleUsage:
 
     def report(self, data: dict[str, Any]) -> None:
         """Add a report of the agent; a fault of it is the fault of the sample."""
+        if self.meter.endpoint is not None:
+            return  # its requests are counted
         try:
             usage = self.meter.pay(UsageReport.model_validate(data))
         except ValidationError as error:
@@ -95,3 +135,16 @@ class SampleUsage:
             self.fail(error)
             return
         self.replies = (*self.replies, Reply(usage=usage))
+
+    def messages_of(self, body: dict[str, Any]) -> tuple[list[Message], list[Any]]:
+        """Return messages and tools of a request. Equal ones are the same objects, because agents send all again."""
+        from agrotools.agents.counting_endpoint import message_of, read_messages, tool_of
+
+        messages, tools = read_messages(body)
+        return [self._read(message_of, each) for each in messages], self._read(lambda _: [*map(tool_of, tools)], tools)
+
+    def _read(self, read: Any, value: Any) -> Any:
+        key = json_bytes(value)
+        if key not in self._known:
+            self._known[key] = read(value)
+        return self._known[key]

@@ -39,7 +39,7 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("content_filter", "safety", "image_safety", "sensitive", "prohibited_content"), "filtered"),
     **dict.fromkeys(("blocklist", "recitation", "spii", "refusal", "error_toxic"), "filtered"),
 }
-_MOST_TOKENS = 10**12
+MOST_TOKENS = 10**12
 """Counts of tokens above this are errors of the server, and are read as none."""
 _BROKEN_OFF = frozenset(
     "insufficient_system_resource network_error error internal_error upstream_error error_limit abort aborted cancel "
@@ -260,7 +260,7 @@ def _cached(usage: dict[str, Any], timings: Any) -> int | None:
 
 def _count(count: Any) -> int:
     is_number = type(count) is int or (isinstance(count, float) and isfinite(count))
-    return int(count) if is_number and 0 < count <= _MOST_TOKENS else 0
+    return int(count) if is_number and 0 < count <= MOST_TOKENS else 0
 
 
 def _blocked(data: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import random
 import ssl
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -174,12 +175,8 @@ class Transport:
         """
         import aiohttp
 
-        data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
-        url = self._url
-        if self._bases:
-            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
         try:
-            async with self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy) as response:
+            async with self.request(body) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -193,6 +190,14 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             nobody = isinstance(error, aiohttp.ClientConnectorError)
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
+
+    def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
+        """Post one request, and return the response as it arrives; faults are those of aiohttp."""
+        data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
+        url = self._url
+        if self._bases:
+            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
+        return self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy)
 
     async def _read(self, content: "aiohttp.StreamReader") -> bytes:
         pieces: list[bytes] = []

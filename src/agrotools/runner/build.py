@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, cast
 
+from pydantic import JsonValue
+
 from agrotools.agents import Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
@@ -234,7 +236,7 @@ def describe_run(
         sealed=source.sealed,
         protocol=settings.protocol,
         images=settings.images,
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else {},
+        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
         max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
@@ -252,6 +254,12 @@ def describe_run(
         sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
         planned=plan.sizes(),
     )
+
+
+def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
+    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
+    endpoint = source.meter.endpoint if source.meter else None
+    return {"agent_model": endpoint.name} if endpoint else {}
 
 
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:

@@ -124,6 +124,10 @@ class EvalConfig(FrozenModel):
     """Names of environment variables that an agent gets; it gets no others."""
     agent_path: tuple[Path, ...] = ()
     """Files and folders that an agent may read, besides its own module or package."""
+    agent_model: str | None = None
+    """Model that an agent's requests are sent to, and counted: a name on the endpoint, or PROVIDER:NAME."""
+    agent_base_url: str | None = None
+    agent_api_key_env: str | None = None
     out: Path | None = None
 
     @field_validator("*", mode="before")
@@ -203,7 +207,11 @@ class EvalConfig(FrozenModel):
     @property
     def agent(self) -> ExternalAgentOptions:
         """Options of an agent that is not a model."""
-        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
+        where = (self.agent_base_url, self.agent_api_key_env)
+        model = Endpoint(self.agent_model, *where, self._wire, self.price, self.budget) if self.agent_model else None
+        if model is None and any(where):
+            raise UsageError("--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model")
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env, model)
 
     @property
     def vlm_endpoint(self) -> Endpoint:

@@ -96,10 +96,13 @@ def evaluate(
             (lambda: stats) if stats else None,
             composition=_composition(plan),
         )
-        if config.budget and source.price and source.price.source == "local":
-            bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        if config.budget and source.meter:
-            bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing")
+        counting = source.meter.endpoint if source.meter else None
+        place, price = (counting.name, counting.price) if counting else (source.base_url, source.price)
+        if config.budget and price and price.source == "local":
+            bar.note(f"requests to {place} are taken as free: no budget is kept without --price IN/OUT")
+        if config.budget and source.meter and counting is None:
+            bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
+            bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
         for note in [*notes, *store.notes]:
             bar.note(note)
@@ -217,6 +220,8 @@ async def _execute(
             await source.model.close()
         if source.close is not None:
             await source.close()
+        if source.meter is not None:
+            await source.meter.close()
         if vision is not None:
             await vision.close()
 
@@ -237,7 +242,7 @@ def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Call
     """Return a callback that counts a record in ``bar`` and reports the first invalid ones, and the first silence of an
     agent that alone knows the cost, if that is limited."""
     n_named, stats = 0, source.stats
-    reports_cost = has_budget and source.meter is not None
+    reports_cost = has_budget and source.meter is not None and source.meter.endpoint is None
 
     def finished(record: Record) -> None:
         nonlocal n_named, reports_cost

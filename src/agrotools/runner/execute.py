@@ -40,7 +40,7 @@ from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
 from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
-from agrotools.runner.prompts import collect_requests
+from agrotools.runner.prompts import add_requests, collect_requests
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
@@ -228,6 +228,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         if policy is not None and is_external(policy):
             await policy.end_sample()
     usage = policy.usage if policy is not None and is_external(policy) else None
+    if usage is not None:
+        add_requests(usage.requests)
     if view.files and (fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)):
         trajectory, actions, invalid = None, None, fault
     return Record(

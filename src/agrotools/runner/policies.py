@@ -71,6 +71,8 @@ class ExternalAgentOptions:
     """Seconds that the agent may take for one step (``timeout_s``), and attempts at a request to a server."""
     token_env: str | None = None
     """Name of the environment variable with the token of an agent's server."""
+    model: Endpoint | None = None
+    """Model whose endpoint is served to the agent, and counts its requests."""
 
 
 @dataclass(frozen=True)
@@ -176,16 +178,19 @@ def policy_source(
         UsageError: no such baseline, run or script; an invalid price; a budget without a known price.
     """
     name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
+    has_agent = is_agent(name) if model is None else not isinstance(model, Model | Policy)
+    if agents.agent.model is not None and not has_agent:
+        raise UsageError(f"--agent-model is for agents, and {name} is none", hint="omit it")
     if model is None and name.startswith(("baseline:", "replay:")):
         run = replayed_run(name)
         source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
         return replace(source, budget_usd=endpoint.budget_usd)
     if is_agent(name) and model is None:
-        return replace(_agent(name, agents, _meter(endpoint)), budget_usd=endpoint.budget_usd)
+        return replace(_agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd)
     if model is not None and not isinstance(model, Model | Policy):
         from agrotools.agents.external import solve_with
 
-        meter, usd = _meter(endpoint), endpoint.budget_usd
+        meter, usd = _meter(endpoint, agents), endpoint.budget_usd
         make = partial(_agent_policy, solve_with(model), agents, meter, agents.agent.wire.timeout_s)
         return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
     if model is not None and not isinstance(model, Model):
@@ -242,10 +247,14 @@ def _agent_policy(
     return AgentPolicy(solve, agents.specs, agents.max_steps, meter, timeout_s)
 
 
-def _meter(endpoint: Endpoint) -> "UsageMeter":
+def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
     from agrotools.agents.usage import UsageMeter
 
-    return UsageMeter(endpoint.price)
+    if agents.agent.model is None:
+        return UsageMeter(endpoint.price)
+    from agrotools.agents.counting_endpoint import CountingEndpoint
+
+    return UsageMeter(endpoint.price, CountingEndpoint(agents.agent.model))
 
 
 def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
@@ -266,7 +275,7 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
         if name.startswith(_MCP):
             programs = CommandAgents(name.removeprefix(_MCP), isolation)
         else:
-            programs = PythonAgents(name.removeprefix(_PYTHON), isolation)
+            programs = PythonAgents(name.removeprefix(_PYTHON), isolation, meter.endpoint)
     # The time limit of a server is that of its requests, whose faults are not the agent's.
     timeout_s = None if is_server else options.wire.timeout_s
     return PolicySource(

@@ -49,6 +49,12 @@ def collect_requests() -> list[Request]:
     return requests
 
 
+def add_requests(requests: Sequence[Request]) -> None:
+    """Add requests that an external agent sent to the list of :func:`collect_requests`, if there is one."""
+    if (collected := _sent.get()) is not None:
+        collected += requests
+
+
 class ObservedModel(ModelWrapper):
     """Model wrapper that logs each request for :func:`collect_requests`."""
 

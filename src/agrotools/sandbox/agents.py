@@ -48,6 +48,8 @@ HOME = "/tmp/home"
 _LONGEST_LINE = 64 * 2**20
 _MOST_HASHED = 64 * 2**20
 _NOT_CODE = frozenset({"node_modules", "site-packages", "runs"})
+_VARIABLES = {"url": "OPENAI_BASE_URL", "key": "OPENAI_API_KEY", "model": "OPENAI_MODEL"}
+"""Environment variables by which OpenAI's clients find the endpoint of a task, and its model."""
 
 
 def is_available() -> bool:
@@ -240,17 +242,22 @@ class Isolation:
         return Path(tempfile.mkdtemp(dir=self._folders.name))
 
     async def start(
-        self, command: Sequence[str], variables: Mapping[str, str], folder: Path
+        self, command: Sequence[str], variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
     ) -> asyncio.subprocess.Process:
         """Start a process with pipes, in a session of its own.
 
         Args:
             variables: further environment variables.
+            endpoint: endpoint of its task; empty for none.
             folder: its folder, which it may read.
         """
         if self._hidden is None:
             self._hidden = answer_folders(self.readable, self.answers) if self.sealed else []
-        all_variables = {**agent_variables(self.variables), **variables}
+        all_variables = {
+            **agent_variables(self.variables),
+            **variables,
+            **{_VARIABLES[name]: value for name, value in endpoint.items()},
+        }
         words, environment = agent_command(
             command, all_variables, sealed=self.sealed, readable=self.readable, folder=folder, hidden=self._hidden
         )
