@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -209,12 +209,16 @@ class Pool:
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
-        self._size = size
-        self._starter = ThreadPoolExecutor(1, f"starts sandboxes ({runner})")
+        self._orders: queue.SimpleQueue[tuple[Future[Worker], tuple[str, ...], str | None] | None] = queue.SimpleQueue()
         self._prepared: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
         self._alive: set[Worker] = set()
+        self._starting = threading.Lock()
         self._lock = threading.Lock()
-        self._filled = self._closed = False
+        self._closed = False
+        self._thread = threading.Thread(target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True)
+        self._thread.start()
+        self._size = size
+        self._filled = False
 
     def take(self) -> Worker:
         """Return the next prepared worker. Release it with :meth:`discard`.
@@ -228,7 +232,7 @@ class Pool:
             self.refill()
         future = self._prepared.get()
         if self._closed:
-            self.refill()  # for the next waiting caller
+            self._prepared.put(_closed_future())  # for the next waiting caller
         return self._result(future)
 
     def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
@@ -249,36 +253,49 @@ class Pool:
         with self._lock:
             self._closed = True
             alive, self._alive = list(self._alive), set()
-        self._starter.shutdown(wait=False, cancel_futures=True)
+        self._orders.put(None)
         for worker in alive:
             worker.kill()
             worker.end()
-        self.refill()
+        self._prepared.put(_closed_future())
 
     def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
-        try:
-            return self._starter.submit(self._start, warm, folder)
-        except RuntimeError:  # it was shut down
-            future: Future[Worker] = Future()
-            future.cancel()
-            return future
-
-    def _start(self, warm: tuple[str, ...], folder: str | None) -> Worker:
-        worker = Worker(self.runner, warm, folder)
+        future: Future[Worker] = Future()
         with self._lock:
-            self._alive.add(worker)
-        if self._closed:
-            self.discard(worker)
-            raise CancelledError
-        return worker
+            if self._closed:
+                return _closed_future()
+            self._orders.put((future, warm, folder))
+        return future
 
     def _result(self, future: "Future[Worker]") -> Worker:
         try:
             return future.result()
-        except CancelledError:
-            raise InfrastructureError("the sandboxes were closed") from None
         except OSError as error:
             raise InfrastructureError(f"a sandbox worker ({self.runner}) does not start: {error}") from error
+
+    def _start_workers(self) -> None:
+        while (order := self._orders.get()) is not None:
+            future, warm, folder = order
+            with self._starting:
+                try:
+                    worker = Worker(self.runner, warm, folder)
+                except BaseException as error:
+                    future.set_exception(error)
+                    continue
+                with self._lock:
+                    self._alive.add(worker)
+                    closed = self._closed
+            if closed:
+                self.discard(worker)
+                future.set_exception(InfrastructureError("the sandboxes were closed"))
+            else:
+                future.set_result(worker)
+
+
+def _closed_future() -> "Future[Worker]":
+    future: Future[Worker] = Future()
+    future.set_exception(InfrastructureError("the sandboxes were closed"))
+    return future
 
 
 _pools: dict[str, Pool] = {}
