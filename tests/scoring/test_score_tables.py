@@ -35,7 +35,7 @@ def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
     assert (overall.value, overall.interval, overall.p_adjusted) == (expected.value, expected.interval, expected.p)
     assert (overall.n, overall.n_clusters) == (40, 20)
     shown = CliRunner().invoke(app, ["compare", str(file)]).stdout
-    assert "A minus B, percentage points" in shown
+    assert shown.startswith("A is better: +40.0 points")
     assert "40 samples in 20 clusters" in shown
     assert json.loads(CliRunner().invoke(app, ["compare", str(file), "--json"]).stdout)[0]["benchmark"] == "scores.csv"
 

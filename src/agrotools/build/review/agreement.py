@@ -62,6 +62,8 @@ class Decision(FrozenModel):
     reviewer: Reviewer
     verdict: Verdict
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = ""
+    checks: dict[str, Literal["holds", "fails"]] = {}
+    """The five checks of the AgroTools paper (arXiv 2605.22366, section 4.1), in decisions that name them"""
     edits: Edits | None = None
     person: bool = True
     """False if a model made the decision"""
