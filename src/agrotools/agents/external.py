@@ -332,7 +332,7 @@ class AgentServer:
         """Ask the server for turns until it has answered, and submit its answer.
 
         Raises:
-            EndpointUnreachable: no server has ever answered at the address.
+            EndpointUnreachable: no server takes connections at the address, or none any more.
             InfrastructureError: the server keeps failing, or its reply is neither a call nor an answer.
         """
         files = [await asyncio.to_thread(_with_content, file) for file in task["files"]]
@@ -371,9 +371,11 @@ class AgentServer:
                 response = await self._transport.post(content.encode())
             except (NoResponse, TimedOut, UntrustedServer) as error:
                 problem = str(error)
-                if isinstance(error, NoResponse) and error.unreachable and not self._has_answered:
+                last = not self._has_answered or attempt == self._wire.attempts - 1
+                if isinstance(error, NoResponse) and error.unreachable and last:
                     raise EndpointUnreachable(
-                        f"no agent answers at {self._url}: {problem}", hint="start the agent's server first"
+                        f"no agent answers at {self._url}: {problem}",
+                        hint="start the agent's server, then run the same command",
                     ) from error
                 continue
             self._has_answered = True

@@ -1,6 +1,7 @@
 """Attribution of a run: from its folder and the tools, without a model. See :mod:`agrotools.scoring.attribution`."""
 
 import asyncio
+import os
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Observation, Record, Score, Step, ToolCall, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import Progress, RunStoreError, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
 from agrotools.runner.build import prepare_run
@@ -104,6 +105,8 @@ def attribute_run(
         UsageError: no record can be attributed, or the model cannot be asked again.
     """
     opened, hashed = open_run(run, data_root, progress), records_hash(run)
+    if not os.access(run, os.W_OK):
+        raise RunStoreError(f"{run} cannot be written", hint="copy the run to a folder that you may write")
     records, left_out = _records(run)
     if not records:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it has no records"
