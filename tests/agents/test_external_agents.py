@@ -13,7 +13,9 @@ from typing import Any, cast
 import pytest
 
 import agrotools as at
+from agrotools.agents.external import AgentServer
 from agrotools.core import EndpointUnreachable, UsageError
+from agrotools.models.base import WireSettings
 from agrotools.report.html import build_report
 from agrotools.sandbox.agents import agent_command, is_available
 from support.agent_server import agent_serving
@@ -500,6 +502,15 @@ def test_a_server_may_send_numbers_and_letters_that_no_record_holds(tmp_path: Pa
 def test_a_server_that_does_not_answer_ends_the_run(tmp_path: Path, folder: Path):
     with pytest.raises(EndpointUnreachable, match="no agent answers"):
         evaluated(folder, "http://127.0.0.1:9/agent", tmp_path / "run")
+
+
+async def test_a_server_that_stops_ends_the_run():
+    with agent_serving(lambda _: {"answer": "2"}) as url:
+        server = AgentServer(url, WireSettings(attempts=2))
+        await server._ask("{}")
+    with pytest.raises(EndpointUnreachable, match="no agent answers"):
+        await server._ask("{}")
+    await server.close()
 
 
 def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path):
