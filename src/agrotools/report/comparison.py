@@ -75,7 +75,9 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool =
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph("All rows, p-values and the words: --details. More samples: --flips N.")
+        yield Paragraph(
+            f"+ is in favour of {comparison.first}. All rows and the words: --details. More samples: --flips N."
+        )
 
 
 def verdict_text(difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False) -> str:

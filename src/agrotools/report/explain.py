@@ -332,6 +332,10 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
         place = f"{'within' if value >= 1 else 'outside'} the tolerance of {number_text(margin, 3)}"
         return f"off by {number_text(off_by, 3)}{unit}, {place}" if off_by or value < 1 else "exact match"
+    if isinstance(slot, PlotSlot) and isinstance(f1 := reading.get("f1"), int | float):
+        labels = reading.get("weight")
+        unnamed = f"; axes or title incomplete, times {labels}" if labels != 1 else ""
+        return f"F1 of the points {number_text(f1, 3)}{unnamed}"
     if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
         n_stated = sum(str(state).startswith("stated") for state in facts.values())
         reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]

@@ -104,9 +104,7 @@ def evaluate(
             bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
             bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
         if manifest.model.startswith(("http://", "https://")) and len(todo) < len(plan):
-            bar.note(
-                "finished samples are kept: give a new version of the server another --out"
-            )
+            bar.note("finished samples are kept: give a new version of the server another --out")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
         for note in [*notes, *store.notes]:
             bar.note(note)
