@@ -198,7 +198,7 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sampl
             name = raw.get("id") if isinstance(raw, dict) else None
             faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
     if not number:
-        faults.append(_in_samples("no_samples", "it holds no sample", "add one sample as JSON on each line"))
+        faults.append(_in_samples("no_samples", "it contains no sample", "add one sample as JSON on each line"))
 
 
 def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:

@@ -91,7 +91,7 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
         raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
     if any(target.iterdir()) and not (target / mark).is_file():
         raise BenchmarkError(
-            f"{target} is not empty and not {what}; it is left as it is", hint="choose an empty or new folder"
+            f"{target} is not empty and not {what}; it was not changed", hint="choose an empty or new folder"
         )
 
 

@@ -359,7 +359,7 @@ class OpenAICompatibleModel:
                     problem="key",
                     hint=f"set the environment variable {variable} to a valid key, or name another variable"
                     if variable
-                    else "name the environment variable that holds the key (--api-key-env)",
+                    else "name the environment variable with the key (--api-key-env)",
                 )
             case "credit":
                 raise EndpointRefusal(
