@@ -65,7 +65,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
     """
     root = Path(path).expanduser().resolve()
     if not root.is_dir():
-        raise BenchmarkError(f"{path} is not a folder", hint="give the folder that holds benchmark.toml")
+        raise BenchmarkError(f"{path} is not a folder", hint="give the folder with benchmark.toml")
     files = _Files(root)
     header, faults = _checked_header(root)
     samples: list[tuple[int, Sample]] = []

@@ -75,7 +75,7 @@ def export(
     if format == "predictions":
         if not is_run or out is None:
             raise UsageError(
-                "predictions are those of a run", hint="agrotools export RUN --format predictions --out DIR"
+                "only a run can be exported as predictions", hint="agrotools export RUN --format predictions --out DIR"
             )
         _export_predictions(place, out.expanduser())
         return

@@ -271,7 +271,7 @@ def _key(entry: Entry) -> Key:
 
 
 def _changed(path: Path) -> RunStoreError:
-    return RunStoreError(f"{path} was changed while it was read", hint="give the command again")
+    return RunStoreError(f"{path} was changed while it was read", hint="run the command again")
 
 
 def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:

@@ -189,7 +189,7 @@ def _check_same(shards: Sequence[_ShardRun]) -> Iterator[str]:
             difference = spell_difference(*different, (f"in {first.path}", f"in {each.path}"))
             raise UsageError(
                 f"{first.path} and {each.path} are not shards of one run: {difference}",
-                hint="run every shard with the same command but for --shard",
+                hint="run every shard with the same command except --shard",
             )
     notes = {
         spell_difference(name, *values, ("in one", "in another")): None

@@ -343,9 +343,7 @@ def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
         BenchmarkError: there is any other message.
     """
     if not is_list(messages):
-        raise BenchmarkError(
-            f"{where}: the gold is no list of messages", hint="is this a prediction file of GTA's form?"
-        )
+        raise BenchmarkError(f"{where}: the gold is no list of messages", hint="give a prediction file of GTA's form")
     gold: list[Message] = []
     for index, message in enumerate(messages):
         read = read_message(message)

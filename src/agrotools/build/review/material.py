@@ -94,7 +94,7 @@ def open_material(
     benchmark = load_benchmark(folder)
     if (folder / MANIFEST_FILE).is_file() and log is None:
         why = f"{folder} is a benchmark that is drawn again when a file in it changes"
-        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go")
+        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log")
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
 
 
