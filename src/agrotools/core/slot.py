@@ -201,7 +201,7 @@ class HarmfulClaim(FrozenModel):
 
 
 class ExcludedBranch(FrozenModel):
-    """Key facts of another branch of the question, which this sample does not ask for, and the ``floor`` of their score."""
+    """Key facts of a branch of the question that this sample does not ask for, and the ``floor`` of their score."""
 
     facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
     floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
