@@ -244,9 +244,9 @@ def test_the_same_file_resumes_and_another_is_refused(tmp_path, benchmark):
     ("name", "content", "error", "message"),
     [
         ("p.jsonl", '{"id": "q0", "text": "3"}', UsageError, "no column of predictions; it has id, text"),
-        ("p.jsonl", "[1]", UsageError, "holds no rows with named fields"),
+        ("p.jsonl", "[1]", UsageError, "contains no rows with named fields"),
         ("p.csv", "", BenchmarkError, "p.csv is empty"),
-        ("p.csv", "id,prediction\n", UsageError, "holds no rows"),
+        ("p.csv", "id,prediction\n", UsageError, "contains no rows"),
         ("p.json", "{", BenchmarkError, "is not JSON: line 1"),
         ("p.jsonl", '{"id": "q0", "prediction": "3"}\n{"id": "q1", "pred', BenchmarkError, "is not JSON: line 2"),
         (

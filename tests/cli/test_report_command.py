@@ -87,7 +87,7 @@ def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Pa
 @pytest.mark.parametrize("content", [b"\0\xff\n\x01\n", b'{"a": 1}\n[2]\n'], ids=["binary", "other JSON"])
 def test_a_file_without_any_record_is_named_with_its_first_bad_line(run: Path, content: bytes):
     (run / "records.jsonl").write_bytes(content)
-    with pytest.raises(RunStoreError, match=r"holds no finished sample: .*jsonl: 2 lines cannot be read \(line 1: not"):
+    with pytest.raises(RunStoreError, match=r"no finished sample: .*jsonl: 2 lines cannot be read \(line 1: not"):
         report(run)
     assert isinstance(CliRunner().invoke(app, ["explain", str(run)]).exception, RunStoreError)
 

@@ -88,7 +88,7 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
 
 def test_a_run_without_records_has_no_scores(tmp_path: Path):
     run = run_of(tmp_path / "run", [])
-    with pytest.raises(RunStoreError, match="holds no finished sample"):
+    with pytest.raises(RunStoreError, match="contains no finished sample"):
         rescore(run)
     assert not (run / "scores.json").exists()
     assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"

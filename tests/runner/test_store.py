@@ -66,7 +66,7 @@ def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):
 @pytest.mark.parametrize("name", ["records.jsonl", "notes.txt"])
 def test_a_folder_with_something_else_is_left_as_it_is(tmp_path: Path, name: str):
     (tmp_path / name).write_text("not whole")
-    with pytest.raises(RunStoreError, match="left as it is"):
+    with pytest.raises(RunStoreError, match="not changed"):
         RunStore(tmp_path, manifest())
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "not whole"

@@ -172,12 +172,12 @@ def test_a_runner_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         run_code("", runner="docker")
     monkeypatch.setattr(probing, "_probes", {})
     monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
-    with pytest.raises(SandboxUnavailable, match="nothing here can run") as caught:
+    with pytest.raises(SandboxUnavailable, match="this machine cannot run") as caught:
         select_runner()
     assert "install bubblewrap" in str(caught.value.hint)
     assert "AGROTOOLS_SANDBOX=none" in str(caught.value.hint)
     monkeypatch.setenv(probing.RUNNER_VARIABLE, "landlock")
-    with pytest.raises(SandboxUnavailable, match="landlock does not work here: it is not there"):
+    with pytest.raises(SandboxUnavailable, match="landlock fails on this machine: it is not there"):
         run_code("")
 
 

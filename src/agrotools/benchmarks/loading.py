@@ -79,7 +79,7 @@ def find_below(
     for place in [*places, root] if itself else places:
         if place.is_dir() and (found := find(place)):
             return place.resolve(), found
-    why = f"{root} holds no {missing} of {name}" if root.is_dir() else f"{root} is no folder"
+    why = f"{root} contains no {missing} of {name}" if root.is_dir() else f"{root} is no folder"
     hint = f"{hint}; --data-root DIR names the folder of the files"
     raise NoFileError(why if data_root else f"{name} is not downloaded yet", hint=hint)
 
@@ -152,8 +152,8 @@ def load_as(name_or_path: str | Path, loading: Loading) -> Benchmark:
             try:
                 BENCHMARKS.get(text)
             except UsageError as error:
-                here = f"in {data_root} or here" if data_root is not None else "here"
-                raise UsageError(f"{error.message}, and there is no such folder {here}", hint=error.hint) from None
+                where = f" in {data_root} or the working folder" if data_root is not None else ""
+                raise UsageError(f"{error.message}, and there is no such folder{where}", hint=error.hint) from None
         raise NoFileError(f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}")
     return load_folder(path if path.is_dir() else beside)
 

@@ -65,7 +65,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
     """
     root = Path(path).expanduser().resolve()
     if not root.is_dir():
-        raise BenchmarkError(f"{path} is not a folder", hint="give the folder that holds benchmark.toml")
+        raise BenchmarkError(f"{path} is not a folder", hint="give the folder with benchmark.toml")
     files = _Files(root)
     header, faults = _checked_header(root)
     samples: list[tuple[int, Sample]] = []
@@ -198,7 +198,7 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sampl
             name = raw.get("id") if isinstance(raw, dict) else None
             faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
     if not number:
-        faults.append(_in_samples("no_samples", "it holds no sample", "add one sample as JSON on each line"))
+        faults.append(_in_samples("no_samples", "it contains no sample", "add one sample as JSON on each line"))
 
 
 def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:

@@ -14,24 +14,21 @@ if TYPE_CHECKING:
 
 def attribute(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
-    data_root: Annotated[
-        Path | None, typer.Option(help="Folder of the benchmark's files, if they are no longer where they were.")
-    ] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files, if they were moved.")] = None,
     tool_noise: Annotated[
-        bool,
-        typer.Option("--tool-noise", help="Also predict the score by the error of each tool: what a better one wins."),
+        bool, typer.Option("--tool-noise", help="Also predict what a better version of each tool would win.")
     ] = False,
     rerun: Annotated[
         bool, typer.Option("--rerun", help="Ask the model again where a replaced part changes what it sees.")
     ] = False,
-    budget: Annotated[float | None, typer.Option(help="With --rerun: most to spend on the run, USD.", min=0)] = None,
+    budget: Annotated[float | None, typer.Option(help="With --rerun: maximum cost of the run in USD.", min=0)] = None,
     price: Annotated[
         str | None, typer.Option(help="With --rerun: USD per million tokens, as IN/OUT.", metavar="IN/OUT")
     ] = None,
     api_key_env: Annotated[
         str | None, typer.Option(help="With --rerun: environment variable with the key.", metavar="NAME")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --rerun: do not ask before the model is asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --rerun: start without asking.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes for tools that run again.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the attribution as JSON.")] = False,
 ) -> None:

@@ -12,14 +12,11 @@ if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
 
 app = typer.Typer(
-    cls=Commands,
-    help="List benchmarks, download their files, check a benchmark, describe what it holds.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    cls=Commands, help="List, download, check and describe benchmarks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 DataRoot = Annotated[
-    Path | None, typer.Option(help="Folder that holds the files of benchmarks.", metavar="DIR", show_default=False)
+    Path | None, typer.Option(help="Folder with the files of benchmarks.", metavar="DIR", show_default=False)
 ]
 
 
@@ -101,8 +98,7 @@ def check(
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
     propose_map: Annotated[
-        bool,
-        typer.Option("--propose-map", help="List what files of unknown form hold, and write a field map beside them."),
+        bool, typer.Option("--propose-map", help="List the fields of files of unknown form, and write a field map.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -190,7 +186,7 @@ def describe_one(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print and draw what a benchmark holds: steps, tools, combinations of tools, files, answers, categories, modes."""
+    """Print and draw the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
     from agrotools.benchmarks.describing import describe
     from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UsageError

@@ -33,7 +33,7 @@ def build(
         ),
     ] = None,
     all_sources: Annotated[
-        Path | None, typer.Option(help="Folder that holds one folder per public data set, named as for --source.")
+        Path | None, typer.Option(help="Folder with one folder per public data set, named as for --source.")
     ] = None,
     queries: Annotated[
         int | None,
@@ -51,7 +51,7 @@ def build(
     answers: Annotated[
         Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
     ] = None,
-    choose: Annotated[int | None, typer.Option(min=1, help="Choose so many photos to label, as a table.")] = None,
+    choose: Annotated[int | None, typer.Option(min=1, help="Write a table of this many photos to label.")] = None,
     by: Annotated[str | None, typer.Option(help="Groups for --choose: block (folder), day, device.")] = None,
     plan: Annotated[
         Path | None,

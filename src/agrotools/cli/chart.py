@@ -50,7 +50,7 @@ def calls(runs: Runs, out: Out = Path("calls.svg"), as_json: AsJson = False) -> 
 def difficulty(
     runs: Runs, out: Out = Path("difficulty.svg"), mode: Mode = None, metric: Metric = None, as_json: AsJson = False
 ) -> None:
-    """Do models fail on the hard questions only? Share of wholly right answers by difficulty.
+    """Do models fail on the hard questions only? Share of fully right answers by difficulty.
 
     The difficulty is that of the benchmark (easy, hard), else thirds of the samples by the measured level.
     """
@@ -71,7 +71,7 @@ def dose(
 ) -> None:
     """How much do degraded pictures (--degrade) or faults in tool calls (--faults) cost? Score against dose.
 
-    With a run of baseline:oracle at the same doses, what the tools lose is shown apart.
+    With a run of baseline:oracle at the same doses, what the tools lose is shown separately.
     """
     from agrotools.report.curve import check_picture, curve_tables, dose_curve
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, or tables of scores.")],
     flips: Annotated[
-        int, typer.Option(min=0, help="Samples of each kind (higher, lower) to list, with the reason.")
+        int, typer.Option(min=0, help="Number of samples to list that score higher, and lower, with the reason.")
     ] = 2,
     details: Annotated[
         bool,

@@ -18,7 +18,7 @@ def doctor(
         str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
     ] = None,
     api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
+        str | None, typer.Option(help="Environment variable with the key.", show_default="OPENAI_API_KEY")
     ] = None,
     env: Annotated[bool, typer.Option("--env", help="Check the environment for training agents instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

@@ -23,7 +23,7 @@ def evaluate(
     judging: JudgeOptions,
     texts: TextOptions,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
-    get: Annotated[bool, typer.Option("--get", help="Download the published benchmark if it is not here.")] = False,
+    get: Annotated[bool, typer.Option("--get", help="Download the benchmark if it is missing.")] = False,
     allow_invalid: AllowInvalid = False,
     details: Details = False,
     until_decided: Annotated[
@@ -31,7 +31,7 @@ def evaluate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
+    """Run a benchmark with models and print their scores between floor and ceiling. The same command resumes."""
     import sys
     from contextlib import nullcontext
 

@@ -119,7 +119,7 @@ def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoc
         return chosen
     known = sorted({name for _, name, _ in index.each_key()})
     has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
-    raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+    raise UsageError(f"{run} contains no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
 
 
 def _print_twin(run: Path, index: "RecordIndex", record: "Record", scores: "Sequence[Score]") -> None:

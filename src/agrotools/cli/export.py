@@ -27,7 +27,7 @@ class EveryEvalEverOptions:
     ] = "other"
     deployment_type: Annotated[
         Literal["self_deployed", "externally_managed", "unknown"],
-        typer.Option(help="self_deployed: on machines under your control; externally_managed: behind somebody's API."),
+        typer.Option(help="self_deployed: on machines under your control; externally_managed: behind an API."),
     ] = "unknown"
     model_availability: Annotated[
         Literal["open_weights", "closed_weights", "unknown"], typer.Option(help="Whether the weights can be obtained.")
@@ -56,9 +56,9 @@ def export(
     ] = None,
     images: Annotated[bool, typer.Option("--images", help="With --format inspect: include the pictures.")] = False,
 ) -> None:
-    """Write a benchmark as a Hugging Face data set, as GTA-shaped JSON or with Croissant metadata, or a run for others.
+    """Write a benchmark or a run in a format of other programs.
 
-    A folder that holds anything else is never overwritten.
+    A folder with other content is never overwritten.
     """
     from agrotools.benchmarks import load_benchmark
     from agrotools.build.export.folder import copy_benchmark, describe_benchmark
@@ -75,7 +75,7 @@ def export(
     if format == "predictions":
         if not is_run or out is None:
             raise UsageError(
-                "predictions are those of a run", hint="agrotools export RUN --format predictions --out DIR"
+                "only a run can be exported as predictions", hint="agrotools export RUN --format predictions --out DIR"
             )
         _export_predictions(place, out.expanduser())
         return

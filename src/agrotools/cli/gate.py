@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def gate(
     new: Annotated[Path, typer.Argument(help="Run folder of the new version, or a table of scores.")],
-    against: Annotated[Path, typer.Option(help="The old version; also a model of the table NEW.", metavar="OLD")],
+    against: Annotated[Path, typer.Option(help="The old version: run, table, or a model in NEW.", metavar="OLD")],
     max_drop: Annotated[float, typer.Option(min=0, max=100, help="Allowed drop of the mean score, in points.")] = 0.0,
     mode: Annotated[
         str | None, typer.Option(help="Mode to test.", show_default="end-to-end if both runs have it")

@@ -41,7 +41,7 @@ def grade(
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print --summary as JSON.")] = False,
 ) -> None:
-    """Grade answers of several runs by rubrics on a local page, without knowing which model gave which.
+    """Grade answers of several runs by rubrics on a local page, without the names of the models.
 
     Only this machine can open it, with the address that is printed. Every grade is stored at once; the same command
     resumes. agrotools chart judges --grades compares the grades with those of models.

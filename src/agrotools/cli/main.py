@@ -39,7 +39,7 @@ GROUPS = {
         "explain": ("explain:explain", "Show one sample of a run, from question to score."),
         "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
         "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
-        "chart": ("chart:app", "Draw charts of runs: scores by size of model, difficulty and others; calls."),
+        "chart": ("chart:app", "Draw charts of runs: scores by model, difficulty or dose; calls."),
         "report": ("report:report", "Write an HTML report of runs."),
         "view": ("view:view", "Show the runs in a folder on a local page, live."),
     },
@@ -48,7 +48,7 @@ GROUPS = {
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
         "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),
-        "export": ("export:export", "Write a benchmark in another format."),
+        "export": ("export:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {
         "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),

@@ -18,8 +18,7 @@ def merge(
 ) -> None:
     """Merge the shards of a run (agrotools eval --shard) into the run folder that it would have without shards.
 
-    An interrupted merge leaves nothing or, once it scores, a run that agrotools score finishes; the shards stay as they
-    are.
+    An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
     """
     from agrotools.cli.results import show_runs
     from agrotools.plugin import NO_COMPARISONS

@@ -168,7 +168,7 @@ class JudgeOptions:
     ] = None
     judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None
     judge_api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
+        str | None, typer.Option(help="Environment variable with their key.", show_default="OPENAI_API_KEY")
     ] = None
     judge_votes: Annotated[int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.")] = 1
     judge_calibration: Annotated[

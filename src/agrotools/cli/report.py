@@ -22,7 +22,7 @@ def report(
     ] = 480,
     data_root: DataRoot = None,
     share: Annotated[
-        bool, typer.Option("--share", help="Remove coordinates, file names, folders and addresses, and say what.")
+        bool, typer.Option("--share", help="Remove coordinates, file names, folders, addresses; say what was removed.")
     ] = False,
     format_: Annotated[
         str | None, typer.Option("--format", metavar="md|csv|latex", help="Print the scores as a table instead.")

@@ -27,8 +27,8 @@ def score(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            help="Make a run of a file with a sample id (or index, or question) and a prediction, values or a"
-            " transcript in each row, and score it: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
+            help="Score a file of predictions as a run. A row has a sample id (or index, or question) and a prediction,"
+            " values or a transcript: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
             metavar="FILE",
         ),
     ] = None,

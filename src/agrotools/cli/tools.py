@@ -70,7 +70,7 @@ def run(
     backend: Annotated[str | None, typer.Option(help="Back-end of the tool, e.g. pack:NAME or vlm.")] = None,
     vlm_model: Annotated[str | None, typer.Option(help="Vision model for --backend vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
-    vlm_api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
+    vlm_api_key_env: Annotated[str | None, typer.Option(help="Environment variable with its key.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.

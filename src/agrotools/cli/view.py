@@ -64,4 +64,4 @@ def _check_folder(folder: Path) -> None:
     from agrotools.core import UsageError
 
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder that holds your runs")
+        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder of your runs")

@@ -354,7 +354,7 @@ def provide_home() -> None:
     except OSError:
         is_own = False
     if not is_own:
-        raise UsageError(f"there is no home folder, and {folder} cannot be used", hint="set HOME to a folder of yours")
+        raise UsageError(f"there is no home folder, and {folder} cannot be used", hint="set HOME to your own folder")
     os.environ["HOME"] = str(folder)
 
 

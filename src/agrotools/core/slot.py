@@ -201,7 +201,7 @@ class HarmfulClaim(FrozenModel):
 
 
 class ExcludedBranch(FrozenModel):
-    """Key facts of another branch of a question, which was not asked for here, and the ``floor`` of their score."""
+    """Key facts of a branch of the question that this sample does not ask for, and the ``floor`` of their score."""
 
     facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
     floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -287,7 +287,7 @@ class AbstainSlot(Slot):
 
 
 class UnansweredSlot(Slot):
-    """An answer that nobody has given as ground truth, as in recorded sessions. It has no score."""
+    """An answer without ground truth, as in recorded sessions. It has no score."""
 
     judged: ClassVar[bool] = True
     scored_apart: ClassVar[bool] = True

@@ -342,7 +342,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     lines = _SampleLines(folder, with_files)
     firsts = cluster_firsts(lines.checked())
     if not firsts:
-        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+        raise _broken(folder, f"{SAMPLES_FILE} contains no sample")
     if unknown := {*header.quick}.difference(lines.ids):
         raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
     content_hash = _content_hash(header, (lines.kept[at] if lines.kept else lines.read(at) for at in lines.by_id()))

@@ -73,7 +73,7 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
         at = f" ({error.filename})" if error.filename else ""
         raise BenchmarkError(
             f"{target} could not be written: {error.strerror or error}{at}",
-            hint="nothing was left behind; check that there is space and that the files can be read",
+            hint="nothing was written; check the space on the disk and that the files can be read",
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +91,7 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
         raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
     if any(target.iterdir()) and not (target / mark).is_file():
         raise BenchmarkError(
-            f"{target} is not empty and not {what}; it is left as it is", hint="choose an empty or new folder"
+            f"{target} is not empty and not {what}; it was not changed", hint="choose an empty or new folder"
         )
 
 

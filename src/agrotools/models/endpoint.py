@@ -264,7 +264,7 @@ def key_from(variable: str, needed: bool, hint: str | None = None) -> str:
     if not key and needed:
         raise UsageError(
             f"the environment variable {variable} is not set",
-            hint=f"it must hold the endpoint's API key; {hint}" if hint else "it must hold the endpoint's API key",
+            hint=f"set it to the endpoint's API key; {hint}" if hint else "set it to the endpoint's API key",
         )
     if not key.isascii() or not key.isprintable():
         raise UsageError(f"the environment variable {variable} does not hold an API key")

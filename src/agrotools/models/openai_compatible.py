@@ -275,7 +275,7 @@ class OpenAICompatibleModel:
             raise EndpointRefusal(
                 f"the certificate of {self.base_url} is not trusted: {self._redacted(str(error))}",
                 problem="unreachable",
-                hint="is the address right? A private authority is trusted when SSL_CERT_FILE names its certificate",
+                hint="check the address; set SSL_CERT_FILE to the certificate of a private authority",
             ) from error
         finally:
             self.stats.in_flight -= 1
@@ -359,7 +359,7 @@ class OpenAICompatibleModel:
                     problem="key",
                     hint=f"set the environment variable {variable} to a valid key, or name another variable"
                     if variable
-                    else "name the environment variable that holds the key (--api-key-env)",
+                    else "name the environment variable with the key (--api-key-env)",
                 )
             case "credit":
                 raise EndpointRefusal(

@@ -197,7 +197,7 @@ def chart_of(
         benchmark=read.benchmark,
         mode=read.mode,
         metric=read.metric,
-        label="calls" if kind == "calls" else "wholly right answers" if kind == "difficulty" else label,
+        label="calls" if kind == "calls" else "fully right answers" if kind == "difficulty" else label,
         n=len(read.shared),
         n_dropped=read.n_dropped,
         rows=tuple(rows),

@@ -241,7 +241,7 @@ def _questions(record: Record, table: CostTable) -> dict[_Key, Question]:
 def _check(entry: str, costs: SlotCosts, slot: Slot) -> None:
     labels = _labels(slot)
     if not labels and _true_number(slot) is None:
-        raise UsageError(f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are no labels or numbers")
+        raise UsageError(f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are neither labels nor numbers")
     if bool(labels) != bool(costs.answers):
         raise UsageError(f"[slots.{entry}]: slot {slot.name!r} needs {'answers' if labels else 'over and under'}")
     pair = next(((a, b) for a in labels for b in labels if costs.of_label(a, b) is None), None)

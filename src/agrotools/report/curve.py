@@ -326,7 +326,7 @@ def curve_tables(curve: Curve) -> list[Table]:
     table.notes += [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "change: against the same model without any dose; for the oracle, the change by the tools",
-        "own change: the part of it on samples that the oracle still gets as right, which is not the tools'",
+        "own change: the part on samples on which the oracle loses nothing",
         "below oracle: distance to the oracle at the same dose",
     ]
     return [table, *_recovery_tables(curve)]
@@ -344,8 +344,8 @@ def _recovery_tables(curve: Curve) -> list[Table]:
     table.notes += [
         "Answerable samples only. landed: faults that changed what the model saw. noticed: it repeated the call or "
         "declined to answer.",
-        "recovered: share of hit samples that it still solves, of those it solves without faults (needs that run); "
-        "extra calls: of these, against that run",
+        "recovered: of the hit samples that it solves without faults, the share that it still solves; extra calls: "
+        "more calls in these samples than without faults (both need a run without faults)",
     ]
     return [table] if table.rows else []
 

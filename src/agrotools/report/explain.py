@@ -322,7 +322,7 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
-        return "the files do not allow an answer, and the reply is no refusal"
+        return "the files do not allow an answer, and the reply is not a refusal"
     if why is not None:
         return why
     read, off_by, facts = (reading.get(name) for name in ("value", "off_by", "facts"))

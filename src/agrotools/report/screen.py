@@ -418,7 +418,7 @@ def _place(
     if difference.p is None:
         yield f"{short}: too few clusters (under {MIN_CLUSTERS}) to say whether it beats guessing."
     elif difference.p >= 1 - LEVEL:
-        yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
+        yield f"{short}: no difference from guessing shown on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:
         yield f"{short} is below guessing by {whole_points(-difference.value, METRICS[measure[1]].out_of)} points."
     elif ceiling is not None and ceiling > guessed and not above:

@@ -309,7 +309,7 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
         return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
     missing = summary.missing.get(setting.mode, 0)
     if not missing:
-        return "no record can be scored: the samples have no gold answer"
+        return "no record can be scored: the samples have no reference answer"
     return f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
 
 

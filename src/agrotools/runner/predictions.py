@@ -80,7 +80,7 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
             write_whole(path, orjson.dumps(file.content, option=orjson.OPT_INDENT_2))
             written.append(PredictionFile(path, mode, len(valid), len(records) - len(valid), file.questions))
     if not written:
-        raise UsageError(f"{run} holds no finished sample for a prediction file", hint="run agrotools eval first")
+        raise UsageError(f"{run} contains no finished sample for a prediction file", hint="run agrotools eval first")
     return written
 
 
@@ -234,7 +234,7 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
     rows = list(read_rows(file))
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(
-            f"{file.name} holds no rows with named fields" if rows else f"{file.name} holds no rows",
+            f"{file.name} contains no rows with named fields" if rows else f"{file.name} contains no rows",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}',
         )
     named: list[Mapping[str, Any]] = [{str(name).strip().lower(): each for name, each in row.items()} for row in rows]

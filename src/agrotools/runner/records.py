@@ -223,7 +223,7 @@ class RecordIndex:
     def without_samples(self) -> RunStoreError:
         """Error for readers who need at least one record."""
         damage = f": {self._damage}" if self.bad else ""
-        return RunStoreError(f"the run {self.path.parent} holds no finished sample{damage}", hint=_RERUN)
+        return RunStoreError(f"the run {self.path.parent} contains no finished sample{damage}", hint=_RERUN)
 
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
@@ -271,7 +271,7 @@ def _key(entry: Entry) -> Key:
 
 
 def _changed(path: Path) -> RunStoreError:
-    return RunStoreError(f"{path} was changed while it was read", hint="give the command again")
+    return RunStoreError(f"{path} was changed while it was read", hint="run the command again")
 
 
 def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:

@@ -189,7 +189,7 @@ def _check_same(shards: Sequence[_ShardRun]) -> Iterator[str]:
             difference = spell_difference(*different, (f"in {first.path}", f"in {each.path}"))
             raise UsageError(
                 f"{first.path} and {each.path} are not shards of one run: {difference}",
-                hint="run every shard with the same command but for --shard",
+                hint="run every shard with the same command except --shard",
             )
     notes = {
         spell_difference(name, *values, ("in one", "in another")): None
@@ -300,7 +300,7 @@ def _new_folder(target: Path) -> Generator[Path]:
             hint = "choose a new folder with --out, or remove it"
             if (target / MANIFEST_FILE).is_file() and not (target / SCORES_FILE).exists():
                 hint += f"; if a merge was stopped while it scored, {command_line('score', target)} finishes it"
-            raise RunStoreError(f"{target} exists; it is left as it is", hint=hint)
+            raise RunStoreError(f"{target} exists; it was not changed", hint=hint)
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.merging-", dir=target.parent) as beside:
             folder = Path(beside) / target.name

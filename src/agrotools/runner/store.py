@@ -258,7 +258,7 @@ def _refuse_foreign(folder: Path) -> None:
     foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
     if any(not name.startswith(f".{MANIFEST_FILE}.") for name in foreign):
         raise RunStoreError(
-            f"{folder} is neither empty nor a run folder (no {MANIFEST_FILE}); it is left as it is",
+            f"{folder} is neither empty nor a run folder (no {MANIFEST_FILE}); it was not changed",
             hint="choose an empty or new folder with --out",
         )
 

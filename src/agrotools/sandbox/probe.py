@@ -55,14 +55,14 @@ def select_runner(name: str | None = None) -> str:
         result = probe(name)
         if result.holds or name == NONE:
             return name
-        raise SandboxUnavailable(f"the sandbox {name} does not work here: {result.message}", hint=result.hint)
+        raise SandboxUnavailable(f"the sandbox {name} fails on this machine: {result.message}", hint=result.hint)
     for runner in RUNNERS:
         if probe(runner).holds:
             return runner
     reasons = "; ".join(f"{runner}: {probe(runner).message}" for runner in RUNNERS)
     hint = probe(RUNNERS[0]).hint
     raise SandboxUnavailable(
-        f"nothing here can run untrusted code safely ({reasons})",
+        f"this machine cannot run untrusted code safely ({reasons})",
         hint=f"{hint}. To run it without any isolation: {RUNNER_VARIABLE}={NONE}" if hint else None,
     )
 

@@ -90,7 +90,7 @@ def _encoder(folder: Path) -> Callable[[str], SingleArray]:
         raise UsageError(f"{folder} uses a pooling other than the mean over word pieces, which is not supported")
     if not (model := folder / "onnx" / "model.onnx").is_file():
         why = f"{folder} contains no onnx/model.onnx"
-        raise UsageError(why, hint="download the model with this file, which the Hugging Face hub has of it")
+        raise UsageError(why, hint="download the model with this file from the Hugging Face hub")
     from agrotools.vision.learned.weights import library
 
     tokenizers, onnxruntime = library("tokenizers"), library("onnxruntime")

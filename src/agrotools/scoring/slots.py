@@ -73,11 +73,11 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     rows of FAS and of the guess, which depend on the twin (:mod:`agrotools.scoring.pairs`).
 
     Raises:
-        RunStoreError: the record holds no trajectory.
-        BenchmarkError: a plot slot of the sample holds no plot specification.
+        RunStoreError: the record contains no trajectory.
+        BenchmarkError: a plot slot of the sample contains no plot specification.
     """
     if record.trajectory is None:
-        why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
+        why = f"the {record.mode} record of sample {record.sample.id} contains no trajectory"
         raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
     slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
@@ -191,7 +191,7 @@ def _reference_chart(slot: PlotSlot) -> PlotSpec:
         return PlotSpec.model_validate(slot.value)
     except ValidationError as error:
         raise BenchmarkError(
-            f"plot slot {slot.name} holds no plot specification",
+            f"plot slot {slot.name} contains no plot specification",
             hint="check the benchmark: agrotools benchmarks check DIR",
         ) from error
 

@@ -39,7 +39,7 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     [
         ([], "no object of samples"),
         ({"0": STEP_FILE["0"], "4": STEP_FILE["2"]}, 'key "1" is missing'),
-        ({"0": 3}, "holds no prediction"),
+        ({"0": 3}, "contains no prediction"),
         ({"0": STEP_FILE["0"], "1": END_FILE["1"]}, 'key "1": predictions of both modes'),
     ],
 )
@@ -55,8 +55,8 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, sai
         (entry(GOLD_STEPS[1], [["x"]]), 'key "1": prediction[0][0] is no message'),
         (entry(GOLD_STEPS[1], [{"role": "tool"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
         (entry(GOLD_STEPS[1], [answer(None)]), 'key "1": prediction[0]: the answer is no text'),
-        (entry(GOLD_STEPS[1], [{"tool_calls": []}]), 'key "1": prediction[0]: tool_calls holds no call'),
-        (entry(GOLD_STEPS[1], [call("OCR", None)]), 'key "1": prediction[0]: tool_calls holds no call'),
+        (entry(GOLD_STEPS[1], [{"tool_calls": []}]), 'key "1": prediction[0]: tool_calls contains no call'),
+        (entry(GOLD_STEPS[1], [call("OCR", None)]), 'key "1": prediction[0]: tool_calls contains no call'),
     ],
 )
 def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):

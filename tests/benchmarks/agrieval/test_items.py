@@ -83,7 +83,7 @@ def test_answers_kinds_and_ids_are_made_plain(tmp_path: Path):
     ("content", "message"),
     [
         (b'[{"id": 1', "is cut off"),
-        ("问题".encode("gb18030"), "is not UTF-8"), (b"{}", "holds no list"),
+        ("问题".encode("gb18030"), "is not UTF-8"), (b"{}", "contains no list"),
         (b"[" * 100_000, "is nested too deeply"), (b'[{"question": 1}]', "1 without an answer"),
     ],
 )  # fmt: skip

@@ -105,7 +105,7 @@ def test_an_option_that_cannot_be_is_said(made: Path, options: dict[str, Any], m
 
 
 def test_files_that_are_not_there_are_said_with_where_to_get_them(tmp_path: Path):
-    for folder, message in ((tmp_path, "holds no file of agrieval"), (tmp_path / "none", "is no folder")):
+    for folder, message in ((tmp_path, "contains no file of agrieval"), (tmp_path / "none", "is no folder")):
         with pytest.raises(BenchmarkError, match=message) as missing:
             load(folder)
         assert "github.com/YanPioneer/AgriEval" in (missing.value.hint or "")

@@ -120,7 +120,7 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
 )
 def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
-    with pytest.raises(BenchmarkError, match=f"holds no .* of {name}") as raised:
+    with pytest.raises(BenchmarkError, match=f"contains no .* of {name}") as raised:
         load_benchmark(name, tmp_path)
     assert words in (raised.value.hint or "")
 

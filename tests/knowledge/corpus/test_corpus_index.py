@@ -137,13 +137,13 @@ def test_what_is_no_index_is_neither_opened_nor_replaced(tmp_path: Path):
     (tmp_path / "notes").write_text("mine")
     with sqlite3.connect(tmp_path / "other.sqlite") as database:
         database.execute("CREATE TABLE mine (x)")
-    for name, message in (("notes", "no index"), ("other.sqlite", "no index"), (".", "is no index of a corpus")):
+    for name, message in (("notes", "no index"), ("other.sqlite", "no index"), (".", "is not a corpus index")):
         before = (tmp_path / name).read_bytes() if name != "." else b""
         with pytest.raises((CorpusError, UsageError), match=message) as caught:
             build_index(corpus, tmp_path / name, replace=True)
         assert caught.value.hint
         assert not before or (tmp_path / name).read_bytes() == before
-    with pytest.raises(UsageError, match="is no index of a corpus"):
+    with pytest.raises(UsageError, match="is not a corpus index"):
         CorpusIndex(tmp_path / "nowhere")
     built = build_index(corpus, tmp_path / "index")
     (tmp_path / "index").write_bytes((tmp_path / "index").read_bytes()[:9000])
@@ -158,7 +158,7 @@ def test_corpora_without_text_targets_that_cannot_be_written_and_sqlite_without_
     for content in (None, "", " \n---\n"):
         if content is not None:
             (tmp_path / "corpus" / "a.txt").write_text(content)
-        with pytest.raises(UsageError, match="holds no text"):
+        with pytest.raises(UsageError, match="contains no text"):
             build_index(tmp_path / "corpus", tmp_path / "index")
     with pytest.raises(UsageError, match="does not exist"):
         build_index(tmp_path / "nowhere", tmp_path / "index")

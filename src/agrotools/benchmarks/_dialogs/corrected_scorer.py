@@ -219,7 +219,7 @@ def _text_reference(reference: Any, where: str) -> Any:
         return [text for text in reference if text.strip()] or None
     raise BenchmarkError(
         f"{where}: the answer of the data set is neither keyword lists, a list of texts, nor null",
-        hint="is this the data set of these predictions?",
+        hint="give the data set of these predictions",
     )
 
 

@@ -143,7 +143,7 @@ def entries_of(path: Path) -> dict[str, Any]:
     if isinstance(content, list):
         content = {str(place): entry for place, entry in enumerate(content)}
     if not isinstance(content, dict):
-        raise BenchmarkError(f"{path} holds no object of entries", hint="give the published file")
+        raise BenchmarkError(f"{path} contains no object of entries", hint="give the published file")
     if not content:
-        raise BenchmarkError(f"{path} holds no entry", hint="download it again")
+        raise BenchmarkError(f"{path} contains no entry", hint="download it again")
     return content

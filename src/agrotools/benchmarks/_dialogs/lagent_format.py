@@ -267,7 +267,7 @@ def read_toolmeta(path: Path) -> Declared:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
         raise BenchmarkError(
-            f"{path} is no list of tools: {error}", hint="download it again, or remove it: its tools are known here"
+            f"{path} is no list of tools: {error}", hint="download it again, or remove it: agrotools knows its tools"
         ) from error
 
 

@@ -210,7 +210,7 @@ class PublishedBenchmark:
         if settings.faults == "stop" or not read.samples:
             stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
         if not read.samples:
-            raise BenchmarkError(f"{self.layout.name}: {read.root} holds no entry that is asked for")
+            raise BenchmarkError(f"{self.layout.name}: {read.root} contains no entry that is asked for")
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
         if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:

@@ -121,7 +121,7 @@ def _faults(messages: Any, where: str, *, takes_lists: bool = True) -> Iterator[
             yield f"{place} is no message"
         elif "tool_calls" in message:
             if read_message(message).kind == "other":
-                yield f"{place}: tool_calls holds no call with a name and arguments"
+                yield f"{place}: tool_calls contains no call with a name and arguments"
         elif not is_text(message.get("role")) or "content" not in message:
             yield f"{place} has neither tool_calls nor role and content"
         elif message["role"] == "assistant" and not is_text(message["content"]):
@@ -148,7 +148,7 @@ def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
             hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
         )
     if not modes:
-        raise BenchmarkError(f"{name} holds no prediction: its mode cannot be determined", hint=_FORM)
+        raise BenchmarkError(f"{name} contains no prediction: its mode cannot be determined", hint=_FORM)
     return "step-by-step" if 2 * by_step > len(modes) else "end-to-end"
 
 
@@ -343,9 +343,7 @@ def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
         BenchmarkError: there is any other message.
     """
     if not is_list(messages):
-        raise BenchmarkError(
-            f"{where}: the gold is no list of messages", hint="is this a prediction file of GTA's form?"
-        )
+        raise BenchmarkError(f"{where}: the gold is no list of messages", hint="give a prediction file of GTA's form")
     gold: list[Message] = []
     for index, message in enumerate(messages):
         read = read_message(message)

@@ -81,7 +81,7 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
     finally:
         capture.release()
     if not good_frames:
-        raise BenchmarkError(f"{video.name} holds no frame that can be read")
+        raise BenchmarkError(f"{video.name} contains no frame that can be read")
     for path in good_frames:
         path.rename(path.with_stem(f"{path.stem}_of_{len(good_frames):02d}"))
 

@@ -104,7 +104,7 @@ def read_items(path: Path) -> ItemFile:
     without letters, or with an answer outside the options.
 
     Raises:
-        BenchmarkError: the file cannot be read, is not UTF-8 or JSON, or holds no item.
+        BenchmarkError: the file cannot be read, is not UTF-8 or JSON, or contains no item.
     """
     entries = _entries(path)
     items: list[Item] = []
@@ -122,7 +122,7 @@ def read_items(path: Path) -> ItemFile:
         items.append(item)
     if not items:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it is empty"
-        raise BenchmarkError(f"{path} holds no question that can be asked: {why}", hint=_SHAPE)
+        raise BenchmarkError(f"{path} contains no question that can be asked: {why}", hint=_SHAPE)
     return ItemFile(path, items, dict(left_out))
 
 
@@ -138,7 +138,7 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
         return [*read_csv(path)]
     data = read_json(path)
     if not is_list(data):
-        raise BenchmarkError(f"{path} holds no list", hint=_SHAPE)
+        raise BenchmarkError(f"{path} contains no list", hint=_SHAPE)
     return [entry if is_object(entry) else {} for entry in data]
 
 

@@ -43,7 +43,7 @@ class Results:
 
 
 def read_results(path: Path) -> Results:
-    """Read a result file. Raises :class:`BenchmarkError` if it holds no question with its answer."""
+    """Read a result file. Raises :class:`BenchmarkError` if it contains no question with its answer."""
     data = read_json(path)
     if not is_list(data):
         raise BenchmarkError(f"{path.name} is not a list", hint=_FORM)
@@ -63,7 +63,7 @@ def read_results(path: Path) -> Results:
             malformed.append(f"{where}: the reply is no text")
         answered.append(Answered(str(position), slot, texts))
     if not answered:
-        raise BenchmarkError(f"{path.name} holds no question with an answer", hint=_FORM)
+        raise BenchmarkError(f"{path.name} contains no question with an answer", hint=_FORM)
     choices = tuple(entry for entry in entries if "options" in entry)
     open_questions = tuple(entry for entry in entries if "options" not in entry)
     return Results(choices, open_questions, tuple(answered), tuple(malformed))

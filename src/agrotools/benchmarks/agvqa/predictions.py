@@ -55,7 +55,9 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         if parts:
             samples.append(SampleParts(str(row.number), parts))
     if not samples and not theirs:
-        raise BenchmarkError(f"{inputs.file.name} has no reply or score at {places.reply}", hint="is this its format?")
+        raise BenchmarkError(
+            f"{inputs.file.name} has no reply or score at {places.reply}", hint="check the format of the file"
+        )
     extra: dict[str, Mapping[str, int | None]] = {}
     if same or different:
         extra["scores of replies beside those in the file"] = {"same": same, "different": len(different)}

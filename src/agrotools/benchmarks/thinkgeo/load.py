@@ -36,7 +36,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
     folder.
 
     Raises:
-        BenchmarkError: a file cannot be read or holds no entries, or the requested SAR split is missing.
+        BenchmarkError: a file cannot be read or contains no entries, or the requested SAR split is missing.
     """
     root = path.parent
     findings = Findings()
@@ -70,7 +70,7 @@ def find_sar(path: Path) -> Path:
     for each in (*beside, *inside):
         if each != path:
             return each
-    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO.layout.source)
+    raise BenchmarkError(f"{path.parent} contains no JSON file of the SAR split", hint=THINKGEO.layout.source)
 
 
 def _with_groups(sensor: str, sample: Sample) -> Sample:

@@ -98,7 +98,7 @@ def import_entries(
         if not samples:
             raise BenchmarkError(
                 f"none of the {len(entries)} entries can be read. {reasons}",
-                hint=f"give a field map that says where things lie, --source gta=MAP.toml; {DEFAULT_MAP} is one",
+                hint=f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one",
             )
         left = unread_fields(entries, fields)
         others = Counter(each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE)

@@ -57,7 +57,7 @@ def write_choice(folder: Path, count: int, by: str | None, out: Path) -> Iterato
         note = f"{len(of_chosen)} of {len(of_all)} groups" if varied[place] else "all photos share it"
         yield f"{groups[place]}: {note}: {', '.join(listed)}{', ...' * (len(of_all) > len(listed))}"
     yield from precision_lines(chosen)
-    yield "Next, fill in the column answer and name it by what it holds (e.g. apples, severity %, disease), then:"
+    yield "Next, fill in the column answer and name it by its content (e.g. apples, severity %, disease), then:"
     yield f"  {command_line('build', '--images', folder, '--answers', out, '--out', 'my-farm')}"
 
 

@@ -163,7 +163,7 @@ def open_sheet(
     if len({run.resolve() for run in runs}) < len(runs):
         raise UsageError("a run was given twice", hint="give each run once")
     if different := benchmark_differences(manifests):
-        raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them apart")
+        raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them separately")
     scored_mode = common_mode(manifests, mode)
     answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)

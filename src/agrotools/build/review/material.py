@@ -94,7 +94,7 @@ def open_material(
     benchmark = load_benchmark(folder)
     if (folder / MANIFEST_FILE).is_file() and log is None:
         why = f"{folder} is a benchmark that is drawn again when a file in it changes"
-        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go")
+        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log")
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
 
 
@@ -111,7 +111,7 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     index = RecordIndex(run)
     samples = {record.sample.id: record.sample for record in index}
     if not samples:
-        why = f"the run {run} holds no finished sample, so there is nothing to review"
+        why = f"the run {run} contains no finished sample, so there is nothing to review"
         raise RunStoreError(why, hint="run agrotools eval again to resume, or review the benchmark folder itself")
     roots = benchmark_roots(manifest, run, data_root)
     notes = list(index.notes)

@@ -101,7 +101,7 @@ class DrawingProcesses:
         if fault:
             raise InfrastructureError(
                 f"a scene could not be drawn: {order.name}, seed {order.seed}: {fault}",
-                hint="try again; what is drawn is kept",
+                hint="run it again: finished scenes are kept",
             )
 
     def _start(self) -> Popen[str]:

@@ -18,7 +18,7 @@ from agrotools.serve.recording import BENCHMARK, FILES, NOT_STATED, reference_of
 _TASK_TYPES: Mapping[str, str] = TABLES["sessions"]
 """Task types by the last tool."""
 _OTHER_TASK_TYPE = "crop_disease"
-_UNCHECKED = "the answer is what the client told its user; nobody has checked it"
+_UNCHECKED = "the answer is what the client told its user; it is not checked"
 
 
 def build_sessions(run: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:

@@ -71,7 +71,7 @@ class CorpusIndex:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         if not self.path.is_file():
-            raise UsageError(f"{self.path} is no index of a corpus", hint="agrotools tools kb index CORPUS --out FILE")
+            raise UsageError(f"{self.path} is not a corpus index", hint="agrotools tools kb index CORPUS --out FILE")
         self.manifest: dict[str, Any] = json.loads(self._select("SELECT manifest FROM about_4")[0][0])
         corpus = Path(self.manifest["corpus"])
         changed = corpus.exists() and stamp(corpus) != self.manifest["stamp"]
@@ -157,7 +157,7 @@ def _fill(database: sqlite3.Connection, corpus: Path, progress: Progress) -> dic
         if piece.read // 1_000_000 > read:
             progress("indexing the corpus (MB)", read := piece.read // 1_000_000, size)
     if not passages:
-        raise UsageError(f"{corpus} holds no text", hint=f"give {READ}")
+        raise UsageError(f"{corpus} contains no text", hint=f"give {READ}")
     return {"sha256": total.hexdigest(), "documents": documents, "passages": passages, "skipped": dict(skipped)}
 
 

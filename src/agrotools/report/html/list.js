@@ -169,7 +169,7 @@ function drawFound() {
   }
   byId("chips").replaceChildren(...names.filter((facet) => counts.get(facet) || filters.facet.includes(facet)).map((facet) => {
     const on = filters.facet.includes(facet);
-    return el("button.chip", { type: "button", "aria-pressed": String(on), data: { facet }, title: head.facets[facet] ?? "the scores of two runs are at least half of the scale apart",
+    return el("button.chip", { type: "button", "aria-pressed": String(on), data: { facet }, title: head.facets[facet] ?? "the scores of two runs differ by at least half of the scale",
       onclick: () => setFilter("facet", on ? filters.facet.filter((each) => each !== facet) : [facet]) }, facet, " ", el("span.n", {}, counts.get(facet) ?? 0));
   }));
 }

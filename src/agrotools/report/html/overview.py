@@ -30,8 +30,8 @@ TERMS = {
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "sees reference solutions; a yardstick, not a result",
-    "twin": "an answerable and an unanswerable sample with one question: a refusal gains on one, costs on the other",
-    "joint": "parts whose points are known only as a sum, because it is not known what the model would have done next",
+    "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
+    "joint": "parts whose points are known only as a sum: the next action of the model is unknown",
 }
 
 

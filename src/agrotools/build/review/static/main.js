@@ -241,7 +241,7 @@ function toggleList(open = byId("list-pane").hidden) {
 const KEYS = {
   j: () => go(1), ArrowRight: () => go(1), k: () => go(-1), ArrowLeft: () => go(-1), u: goUndecided,
   b: pictures.toggleShapes, l: () => toggleList(), "?": () => byId("help").showModal(),
-  o: () => { if (!pictures.toggleMasks(pane)) byId("saving").textContent = "no masks here"; },
+  o: () => { if (!pictures.toggleMasks(pane)) byId("saving").textContent = "no masks in this picture"; },
   z: () => { const first = pane.querySelector(".files button.picture"); if (first) pictures.enlarge(first); },
   "/": () => { toggleList(true); byId("search").focus(); },
 };

@@ -45,7 +45,7 @@ def folders_in(folder: Path) -> dict[str, Path]:
     there = {name: folder / name for name in DATASETS if (folder / name).is_dir()}
     if not there:
         raise BenchmarkError(
-            f"{folder} holds none of the data sets", hint=f"name their folders {', '.join(sorted(DATASETS))}"
+            f"{folder} contains none of the data sets", hint=f"name their folders {', '.join(sorted(DATASETS))}"
         )
     return there
 
