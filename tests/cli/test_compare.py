@@ -248,10 +248,22 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
     records = [(Path(run) / "records.jsonl").read_text().splitlines() for run in found["runs"]]
     assert [len(each) for each in records] == [found["difference"]["n"]] * 2
     assert found["difference"]["n"] < 60
+    for command in (
+        ["score", found["runs"][0]],
+        ["compare", *found["runs"]],
+        ["gate", *found["runs"][:1], "--against", found["runs"][1]],
+    ):
+        done = run_command(*command)
+        assert "--until-decided stopped this run" in " ".join((done.stdout + done.stderr).split())
+        assert "to resume" not in done.stdout + done.stderr
 
     run = Path(found["runs"][0])
     (run / "records.jsonl").write_text("\n".join(records[0][:5]) + "\n")  # an interrupted run
     assert decide("compare", *found["runs"]) == found
+
+    for model in ("baseline:planted:1", "baseline:planted:0"):
+        run_command("eval", str(farm), "-m", model)
+    assert "stopped" not in run_command("compare", *found["runs"]).stderr, "the other samples are run"
 
     equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
     assert (equal["decided"], equal["difference"]["n"]) == (False, 60)

@@ -38,7 +38,7 @@ def compare(
     from agrotools.report.html import incomparable
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.rescore import compare_runs
+    from agrotools.runner.rescore import compare_runs, stopped_early
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
     from agrotools.scoring.attribution import read_attribution
@@ -50,6 +50,8 @@ def compare(
             print_until_decided(configs, load_for_run(configs[0], sys.stderr), as_json=as_json)
         return
     folders = [] if any(map(is_table, runs)) else runs
+    for early in dict.fromkeys(filter(None, map(stopped_early, folders))):
+        typer.echo(f"warning: {early}", err=True)
     compared = compare_runs(runs) if folders else compare_tables(*runs)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)

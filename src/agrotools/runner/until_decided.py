@@ -7,7 +7,8 @@ from typing import TextIO
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.base import np
+from agrotools.core.base import command_line, np
+from agrotools.core.files import write_whole
 from agrotools.models.endpoint import without_keys
 from agrotools.runner.build import PreparedRun, prepare_run
 from agrotools.runner.config import EvalConfig
@@ -15,7 +16,7 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.policies import is_agent
 from agrotools.runner.records import RECORDS_FILE, record_index
-from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.rescore import EARLY_FILE, benchmark_differences, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
@@ -79,6 +80,8 @@ def run_until_decided(
         if compared := _compared(sides, mode, block_of, block):
             on_look(compared)
         block += 1
+    for side in sides if compared and compared.look < compared.looks else ():
+        write_whole(side.folder / EARLY_FILE, command_line("compare", *compared.runs, "--until-decided").encode())
     if compared is None:
         raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
     return compared
