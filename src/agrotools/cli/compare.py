@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import command_line, print_json, stop_message
+from agrotools.cli.output import command_line, count_text, print_json, stop_message
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
@@ -95,6 +95,7 @@ def print_until_decided(
             verdict = "better" if (found.value > 0) != metric.lower_is_better else "worse"
         means = f"{percent(each.means[0])} minus {percent(each.means[1])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
+        n += f", {count_text(each.invalid, 'sample')} with invalid records" * bool(each.invalid)
         return f"{metric.label}: {means} = {points(found.value)}{interval}, {n}: {verdict}"
 
     for each in () if yes else configs:

@@ -41,6 +41,9 @@ class SequentialComparison(FrozenModel):
     look: int
     looks: int
     planned: int
+    invalid: int
+    """Number of samples in the blocks so far that have an invalid record in a run; without a valid one, they are left
+    out."""
 
 
 def run_until_decided(
@@ -80,10 +83,10 @@ def run_until_decided(
         if compared := _compared(sides, mode, block_of, block):
             on_look(compared)
         block += 1
-    for side in sides if compared and compared.look < compared.looks else ():
-        write_whole(side.folder / EARLY_FILE, command_line("compare", *compared.runs, "--until-decided").encode())
     if compared is None:
         raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
+    for side in sides if compared.look < compared.looks else ():
+        write_whole(side.folder / EARLY_FILE, command_line("compare", *compared.runs, "--until-decided").encode())
     return compared
 
 
@@ -129,6 +132,7 @@ def _compared(
     if pair is None or not kept.any():
         return None
     first, second = pair.first[kept], pair.second[kept]
+    failed = {name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode}
     shares = np.cumsum(np.bincount([*block_of.values()])) / len(block_of)
     look = sequential_look(first - second, pair.clusters[kept], blocks[kept], shares)
     return SequentialComparison(
@@ -142,6 +146,7 @@ def _compared(
         look=block + 1,
         looks=len(shares),
         planned=len(block_of),
+        invalid=sum(block_of.get(name, block + 1) <= block for name in failed),
     )
 
 
