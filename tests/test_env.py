@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import multiprocessing
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -118,6 +119,42 @@ def test_hostile_arguments_become_observations_and_no_file_is_left(tmp_path: Pat
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_forked_process_has_tools_of_its_own_and_keeps_the_files_of_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    env = started(NUMBER)
+    env.calculate(expression="1 + 1")
+    files = [*tmp_path.glob("agrotools-*")]
+
+    def episode() -> None:
+        env.reset(id=f"train-0-0:{NUMBER.id}")
+        assert '"value": 42' in env.calculate(expression="6 * 7")
+
+    child = multiprocessing.get_context("fork").Process(target=episode)
+    child.start()
+    child.join(60)
+    child.kill()
+    assert child.exitcode == 0
+    assert files == [*tmp_path.glob("agrotools-*")]
+
+
+def test_drawing_shows_its_progress_and_drawn_groups_need_no_cache_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def write(_published: Any, _seed: int, folder: Path, *, progress: Any, workers: int) -> None:
+        progress("scenes", 0, workers)
+        folder.mkdir()
+
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
+    monkeypatch.setattr(environment, "write_fresh", write)
+    monkeypatch.setattr(environment, "load_folder", lambda folder: folder)
+    drawn = environment.draw_group("train", 0, 0)
+    assert "scenes: 0/" in capsys.readouterr().err
+    monkeypatch.setattr(environment, "FileLock", None)
+    assert environment.draw_group("train", 0, 0) == drawn
+
+
 def test_splits_seeds_and_published_benchmarks_share_no_scene():
     drawn = [
         fresh_seed(split, seed, group)
@@ -135,14 +172,17 @@ def test_splits_seeds_and_published_benchmarks_share_no_scene():
 
 
 def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatch):
-    view = published().view(NUMBER, "end-to-end")
-    episode = SimpleNamespace(row_id=f"train-0-0:{NUMBER.id}", sample=NUMBER, view=view)
+    episode = question_of(published(), NUMBER, f"train-0-0:{NUMBER.id}")._replace(sample=NUMBER)
     assert not certificate._shows_marks(episode)
     assert not certificate._tells_number(episode)
     told = NUMBER.model_copy(
         update={"query": f"{NUMBER.query} It is about {NUMBER.answer[0].value}.", "reference": None}
     )
     assert certificate._tells_number(SimpleNamespace(sample=told))
+    with monkeypatch.context() as patched:
+        reset = at.Env.reset
+        patched.setattr(at.Env, "reset", lambda self, **row: f"{reset(self, **row)} {NUMBER.answer[0].value}")
+        assert certificate._shows_marks(episode)
     monkeypatch.setattr(
         environment, "question_of", lambda *given: question_of(*given)._replace(prompt=str(given[1].answer))
     )

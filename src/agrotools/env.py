@@ -7,7 +7,9 @@ Only questions are asked whose reference calls, made with the real tools, earn t
 
 import asyncio
 import atexit
+import os
 import re
+import sys
 import threading
 import zlib
 from collections.abc import Callable
@@ -29,10 +31,10 @@ from agrotools.agents.task import ToolDescription, with_signature
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
 from agrotools.core import Answer, ErrorInfo, Sample, SampleView, Step, ToolSpec, Trajectory, UsageError
-from agrotools.core.base import no_progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, load_folder
 from agrotools.models import TextPart
+from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
 from agrotools.text.loose_json import NotJson, dumps, storable
@@ -49,6 +51,7 @@ DRAWN_TOGETHER = 12
 MOST_CALLS = 20
 """Maximum number of tool calls of an episode."""
 _FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
+_STARTING = threading.Lock()
 _ROW = re.compile(r"(train|validation|test)-(\d{1,6})-(\d{1,3}):([\w-]+)")
 SUBMIT = """
 - At the end, call submit_answer with the answer, in your own words, with every value that the question asks for. It
@@ -122,10 +125,12 @@ def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Bench
     taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
     fresh = fresh_seed(split, seed, group)
     folder = cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):  # several processes train together
-        if not folder.is_dir():
-            write_fresh(replace(embedded, samples=taken), fresh, folder, progress=no_progress, workers=MOST_MAKERS)
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):  # several processes train together
+            if not folder.is_dir():
+                progress = stage_progress(sys.stderr)
+                write_fresh(replace(embedded, samples=taken), fresh, folder, progress=progress, workers=MOST_MAKERS)
     return load_folder(folder)
 
 
@@ -158,15 +163,24 @@ def reference_answer(sample: Sample) -> Trajectory:
     return Trajectory(steps=(*steps, last), termination="answered")
 
 
-@cache
 def tools_of_process() -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
     """Start the tool workers of this process, on an event loop in a thread of its own; both end with the process."""
+    with _STARTING:
+        return _started_tools(os.getpid())  # a forked process has no thread of its parent
+
+
+@cache
+def _started_tools(process: int) -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+    def stop() -> None:
+        if os.getpid() == process:
+            asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result()
+
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="agrotools-env", daemon=True).start()
 
     executor = ToolExecutor(cache=ResultCache(), backends=published().header.backends)
     asyncio.run_coroutine_threadsafe(executor.__aenter__(), loop).result()
-    atexit.register(lambda: asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result())
+    atexit.register(stop)
     return loop, executor
 
 

@@ -193,9 +193,9 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
     return solve
 
 
-@metric
+@metric(scores="unreduced")
 def fas() -> Metric:
-    """Return the Final Answer Score of all samples, 0 to 1, and its 95 % interval by cluster (from ten clusters)."""
+    """Return the Final Answer Score of all epochs, 0 to 1, and its 95 % interval by cluster (from ten clusters)."""
 
     def compute(scores: list[SampleScore]) -> Value:
         tally = RunAggregator(protocol="tool-calling")
@@ -212,7 +212,13 @@ def fas() -> Metric:
     return compute
 
 
-@scorer(metrics=[fas(), stderr(cluster="cluster")])
+@metric(name="stderr", scores="unreduced")
+def standard_error() -> Metric:
+    """Return the standard error by cluster, of all epochs as :func:`fas`."""
+    return stderr(cluster="cluster")
+
+
+@scorer(metrics=[fas(), standard_error()])
 def final_answer_score() -> Scorer:
     """Return the scorer: the Final Answer Score of a sample by ``agrotools``, with its score rows as metadata.
 
@@ -224,7 +230,7 @@ def final_answer_score() -> Scorer:
         session.close()
         stored = state.store.get(_TRAJECTORY)
         trajectory = Trajectory.model_validate(stored) if stored else session.trajectory(state.output.completion)
-        record = Record(sample=session.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
+        record = Record(sample=session.sample, mode=MODE, epoch=state.epoch - 1, trajectory=trajectory, seconds=0.0)
         rows = score_record(record)
         of_pair = math.nan if session.sample.answerable else float(refused(record))  # its score needs its twin
         value = next((row.value for row in rows if row.metric == FAS), of_pair)

@@ -1,6 +1,7 @@
 """``agrotools study``: real runs against a local server, with failures, kills and budgets."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agrotools as at
+from agrotools.analysis.harness import variance_shares
 from agrotools.analysis.study import read_study, study_of_runs, study_result
 from agrotools.analysis.study_tables import inseparable_groups
 from agrotools.core import UsageError
+from agrotools.core.base import np
 from agrotools.models.metered import read_spend
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
@@ -148,6 +151,18 @@ def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
     shown = result._repr_markdown_()
     assert "| good | tool-calling | 75.0" in shown
     assert "Harness: b, end-to-end, FAS" in shown
+
+    runs += [shutil.copytree(run, tmp_path / "again" / run.name) for run in runs[:2]]
+    twice = study_result(*study_of_runs(runs))
+    assert twice._repr_markdown_().count("| react ") == 3 + 1, "no run of a model hides another one"
+    assert [each.models for each in twice.effects] == [["poor"]]
+    with pytest.raises(UsageError, match="one run"):
+        study_of_runs([runs[0], runs[0]])
+
+
+def test_shares_of_variance_need_means_that_differ():
+    alike = np.tile([0.0, 1.0], (4, 20))
+    assert variance_shares(alike, [str(at) for at in range(40)], 2) == {}
 
 
 def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, models):

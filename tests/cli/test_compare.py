@@ -14,6 +14,7 @@ from agrotools.runner.store import RunStore
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample
+from support.openai_server import completion, error, serving, text_of
 from support.runs import invalid, manifest
 
 
@@ -248,12 +249,33 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
     records = [(Path(run) / "records.jsonl").read_text().splitlines() for run in found["runs"]]
     assert [len(each) for each in records] == [found["difference"]["n"]] * 2
     assert found["difference"]["n"] < 60
+    for command in (
+        ["score", found["runs"][0]],
+        ["compare", *found["runs"]],
+        ["gate", *found["runs"][:1], "--against", found["runs"][1]],
+    ):
+        done = run_command(*command)
+        assert "--until-decided stopped this run" in " ".join((done.stdout + done.stderr).split())
+        assert "to resume" not in done.stdout + done.stderr
 
     run = Path(found["runs"][0])
     (run / "records.jsonl").write_text("\n".join(records[0][:5]) + "\n")  # an interrupted run
     assert decide("compare", *found["runs"]) == found
 
+    for model in ("baseline:planted:1", "baseline:planted:0"):
+        run_command("eval", str(farm), "-m", model)
+    assert "stopped" not in run_command("compare", *found["runs"]).stderr, "the other samples are run"
+
     equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
     assert (equal["decided"], equal["difference"]["n"]) == (False, 60)
+
+    def reply(body):
+        is_lost = body["model"] == "flaky" and "field 3." in text_of(body["messages"][-1])
+        return error(400, "lost") if is_lost else completion("mean_yield: 5.4 t/ha")
+
+    with serving(reply) as endpoint:
+        models = ("-m", "openai:flaky", "-m", "openai:other", "--base-url", endpoint.base_url, "--mode", "no-tool")
+        lost = decide("eval", str(farm), *models, "--yes")
+    assert (lost["invalid"], lost["difference"]["n"]) == (1, 59)
     refused = run_command("eval", str(farm), "-m", "baseline:planted:1", "--until-decided")
     assert (refused.returncode, "compares two different runs" in refused.stderr) == (2, True)

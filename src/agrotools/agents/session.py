@@ -2,9 +2,9 @@
 
 import shutil
 import tempfile
-import weakref
 from collections.abc import Callable
 from functools import cached_property
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class Session:
     @cached_property
     def _workspace(self) -> Workspace:
         folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove = Finalize(self, shutil.rmtree, (folder, True), exitpriority=0)  # not in a forked process
         return Workspace(self.view.files, folder)
 
     async def call(self, executor: ToolExecutor, name: str, arguments: dict[str, Any]) -> str:

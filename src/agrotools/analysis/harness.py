@@ -44,7 +44,8 @@ class HarnessEffects(NamedTuple):
     differences: list[Estimate]
     """Each harness but the first, minus the first, over the mean scores of the models; adjusted together."""
     shares: dict[str, Estimate]
-    """Share of the variance of the means by part, in [0, 1]; empty with one model or fewer than ten clusters."""
+    """Share of the variance of the means by part, in [0, 1]; empty with one model, with fewer than ten clusters, and
+    if the means differ no more than by sampling noise."""
 
 
 def harness_effects(
@@ -105,9 +106,11 @@ def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) 
         positive = np.maximum(parts, 0.0)
         return positive / np.maximum(positive.sum(axis=0), 1e-12)
 
+    if not (found := shares(means, 1)).any():
+        return {}
     weights = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=BOOTSTRAP_DRAWS)
     lower, upper = np.quantile(shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1)
-    values = zip(PARTS, shares(means, 1).tolist(), lower.tolist(), upper.tolist(), strict=True)
+    values = zip(PARTS, found.tolist(), lower.tolist(), upper.tolist(), strict=True)
     return {
         part: Estimate(value=value, interval=Interval(lower=low, upper=high), n=n, n_clusters=k)
         for part, value, low, high in values

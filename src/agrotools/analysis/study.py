@@ -6,6 +6,7 @@ command resumes it after any interruption, and all commands for runs work on its
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations, product
@@ -24,7 +25,7 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.policies import is_agent, is_baseline, run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
-from agrotools.runner.rescore import rescore
+from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
 from agrotools.scoring import Summary
 from agrotools.scoring.comparisons import differences_between
@@ -214,8 +215,14 @@ def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchm
 
 
 def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
-    """Return a study of runs that were made one by one; RunStoreError if a folder is not a run."""
+    """Return a study of runs that were made one by one; RunStoreError if a folder is not a run.
+
+    Runs are named by their models, or by their folders if two differ in none of the columns. UsageError: a run is given
+    twice.
+    """
+    check_distinct(folders)
     states: list[RunState] = []
+    rows = Counter[tuple[str, ...]]()
     for folder in folders:
         run, n = read_manifest(folder), len(record_index(folder))
         values = {"model": run.model, "mode": ",".join(run.modes), "tools": run.tools, "out": folder}
@@ -223,7 +230,15 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
         label = Path(config.agent_model or run.model).name.removesuffix(".gguf")
         study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
         states.append(RunState(study_run, sum(run.planned.values()), n))
+        rows.update((*_row(study_run), mode) for mode in run.modes)
+    for at, (folder, state) in enumerate(zip(folders, states, strict=True)):
+        if any(rows[*_row(state.run), mode] > 1 for mode in state.modes):
+            states[at] = state._replace(run=state.run._replace(label=str(folder)))
     return Study(Path(), None, tuple(state.run for state in states)), states
+
+
+def _row(run: StudyRun) -> tuple[str, str, str, str]:
+    return run.benchmark, run.config.tools, run.label, run.harness
 
 
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
@@ -341,6 +356,10 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         (run.benchmark, run.config.tools, run.config.agent_model or run.config.model, run.harness or summary.protocol)
         for run, summary in scored
     ]
+    labels = {each: {run.label for run, other in zip(runs, factors, strict=True) if other == each} for each in factors}
+    for at, (each, run) in enumerate(zip(factors, runs, strict=True)):
+        if len(labels[each]) > 1:  # the same model with other settings
+            factors[at] = (*each[:2], run.label, each[3])
     return StudyResult(study, states, scored, differences, harness_effects(factors, complete, aggregators))
 
 

@@ -162,7 +162,8 @@ def _harness_table(effects: "HarnessEffects") -> Table:
     shares = [
         f"{part} {percent(each.value)} % ({interval_text(each.interval)})" for part, each in effects.shares.items()
     ]
-    table.notes += [f"Shares of the variance of these means: {', '.join(shares)}."] * bool(shares)
+    needs = f"not estimated: this needs two models, {MIN_CLUSTERS} clusters, and means that differ by more than noise"
+    table.notes.append(f"Shares of the variance of these means: {', '.join(shares) or needs}.")
     return table
 
 

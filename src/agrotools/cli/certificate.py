@@ -127,13 +127,14 @@ def _shows_marks(question: env.Question) -> bool:
     ]
     marks = {"answer": tuple(slots), "template": _TEXT, "source": _TEXT, "metadata": {"subject": _TEXT}}
     marked = env.question_of(env.published(), sample.model_copy(update=marks))
-    episode.reset(id=question.row_id)
+    prompt = episode.reset(id=question.row_id)
     episode.session = Session(marked.sample, marked.view.model_copy(update={"files": question.view.files}))
     calls = [step.call for step in env.reference_answer(sample).calls if step.call]
     texts = [marked.prompt, *(getattr(episode, call.tool)(**call.arguments) for call in calls)]
     texts += [episode.submit_answer("?") for _ in range(FORM_REQUESTS + 1)]
     episode.close()
-    return any(mark in text for text in texts for mark in (_TEXT, str(_NUMBER)))
+    marks_shown = any(mark in text for text in texts for mark in (_TEXT, str(_NUMBER)))
+    return marks_shown or prompt != question.prompt  # reset adds nothing to the prompt that is checked
 
 
 def _marked(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import command_line, print_json, stop_message
+from agrotools.cli.output import command_line, count_text, print_json, stop_message
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
@@ -38,7 +38,7 @@ def compare(
     from agrotools.report.html import incomparable
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.rescore import compare_runs
+    from agrotools.runner.rescore import compare_runs, stopped_early
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
     from agrotools.scoring.attribution import read_attribution
@@ -50,6 +50,8 @@ def compare(
             print_until_decided(configs, load_for_run(configs[0], sys.stderr), as_json=as_json)
         return
     folders = [] if any(map(is_table, runs)) else runs
+    for early in dict.fromkeys(filter(None, map(stopped_early, folders))):
+        typer.echo(f"warning: {early}", err=True)
     compared = compare_runs(runs) if folders else compare_tables(*runs)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
@@ -93,6 +95,7 @@ def print_until_decided(
             verdict = "better" if (found.value > 0) != metric.lower_is_better else "worse"
         means = f"{percent(each.means[0])} minus {percent(each.means[1])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
+        n += f", {count_text(each.invalid, 'sample')} with invalid records" * bool(each.invalid)
         return f"{metric.label}: {means} = {points(found.value)}{interval}, {n}: {verdict}"
 
     for each in () if yes else configs:

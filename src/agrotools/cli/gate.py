@@ -36,7 +36,7 @@ def gate(
     """
     from agrotools.core import UsageError
     from agrotools.report.text_tables import in_markdown
-    from agrotools.runner.rescore import check_distinct, scored_run
+    from agrotools.runner.rescore import check_distinct, scored_run, stopped_early
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
     from agrotools.scoring.score_tables import gate_tables, is_table
@@ -54,6 +54,8 @@ def gate(
         manifests = [read_manifest(new), read_manifest(against)]
         if refused := _differences(manifests, compare_modes=mode is None):
             raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
+        for early in dict.fromkeys(filter(None, map(stopped_early, (new, against)))):
+            typer.echo(f"warning: {early}", err=True)
         chosen = _mode(manifests, mode)
         result = tested(scored_run(new), scored_run(against), chosen, max_drop / 100, allow_invalid=allow_invalid)
         models = [manifest.model for manifest in manifests]

@@ -29,7 +29,7 @@ from agrotools.scoring.attribution import CauseTally, read_attribution
 from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.event_counts import TRUTH_METRIC
+from agrotools.scoring.event_counts import RESUME, TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.metrics import PREDICTIONS
@@ -40,6 +40,8 @@ RUBRICS_PREFIX = "judge-rubrics-"
 """Prefix of the file name of the user's rubrics in a run folder."""
 JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"
 SCORES_FILE = "scores.json"
+EARLY_FILE = "until_decided.txt"
+"""The command that continues a pair of runs, in both folders if ``--until-decided`` stopped before all samples."""
 
 
 def read_judgements(run: Path) -> list[Judgement]:
@@ -60,6 +62,16 @@ def _rubrics_of(run: Path) -> Rubrics | None:
         except UsageError as error:
             raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
     return None
+
+
+def stopped_early(run: Path) -> str:
+    """Return that ``--until-decided`` stopped a run before all samples, and what that means; empty if it did not."""
+    if not (run / EARLY_FILE).is_file() or len(record_index(run)) >= sum(read_manifest(run).planned.values()):
+        return ""
+    return (
+        "--until-decided stopped this run before all samples, so that its intervals and p-values are not valid and its "
+        f"difference is too large on average. The valid interval: {(run / EARLY_FILE).read_text()}"
+    )
 
 
 def stored_split(run: Path) -> dict[str, Any] | None:
@@ -366,6 +378,9 @@ def summary_of(
         planned=manifest.planned,
         is_baseline=is_baseline(manifest.model) or manifest.protocol == PREDICTIONS,
     )
-    update["warnings"] = (*tally.notes, *summary.warnings)
+    warnings = summary.warnings
+    if early := stopped_early(run):
+        warnings = (early, *(line for line in warnings if not line.endswith(RESUME)))
+    update["warnings"] = (*tally.notes, *warnings)
     summary = summary.model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges) if published else summary

@@ -7,7 +7,8 @@ from typing import TextIO
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.base import np
+from agrotools.core.base import command_line, np
+from agrotools.core.files import write_whole
 from agrotools.models.endpoint import without_keys
 from agrotools.runner.build import PreparedRun, prepare_run
 from agrotools.runner.config import EvalConfig
@@ -15,7 +16,7 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.policies import is_agent
 from agrotools.runner.records import RECORDS_FILE, record_index
-from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.rescore import EARLY_FILE, benchmark_differences, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
@@ -40,6 +41,9 @@ class SequentialComparison(FrozenModel):
     look: int
     looks: int
     planned: int
+    invalid: int
+    """Number of samples in the blocks so far that have an invalid record in a run; without a valid one, they are left
+    out."""
 
 
 def run_until_decided(
@@ -81,6 +85,8 @@ def run_until_decided(
         block += 1
     if compared is None:
         raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
+    for side in sides if compared.look < compared.looks else ():
+        write_whole(side.folder / EARLY_FILE, command_line("compare", *compared.runs, "--until-decided").encode())
     return compared
 
 
@@ -126,6 +132,7 @@ def _compared(
     if pair is None or not kept.any():
         return None
     first, second = pair.first[kept], pair.second[kept]
+    failed = {name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode}
     shares = np.cumsum(np.bincount([*block_of.values()])) / len(block_of)
     look = sequential_look(first - second, pair.clusters[kept], blocks[kept], shares)
     return SequentialComparison(
@@ -139,6 +146,7 @@ def _compared(
         look=block + 1,
         looks=len(shares),
         planned=len(block_of),
+        invalid=sum(block_of.get(name, block + 1) <= block for name in failed),
     )
 
 
