@@ -67,7 +67,7 @@ def test_the_form_comes_after_the_answer_and_no_call_after_that():
     assert env.get_reward() == 0
     env.submit_answer({slot.name: f"{slot.value} {slot.unit or ''}"})
     assert env.get_reward() == 1
-    assert env.submit_answer(f"{slot.name}: 0") == "The episode is over."
+    assert env.submit_answer(f"{slot.name}: 0") == "The episode is over: call reset."
     assert env.get_reward() == 1
     env.close()
     assert env.get_reward() == 0

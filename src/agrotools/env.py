@@ -219,7 +219,7 @@ class Env:
             The form, or that the answer is submitted.
         """
         if self.session is None or self._is_over:
-            return "The episode is over."
+            return "The episode is over: call reset." if self._submitted else "No episode has begun: call reset."
         view, text = self.session.view, _as_text(answer)
         self._submitted.append(text)
         is_complete_form = not view.form or is_complete(text, view.form, listed=True)
@@ -247,7 +247,7 @@ class Env:
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> str:
         if self.session is None or self._is_over or self._submitted or len(self.session.outcomes) >= MOST_CALLS:
-            last = "call submit_answer" if self.session and not self._is_over else "the episode is over"
+            last = "call submit_answer" if self.session and not self._is_over else "call reset to start an episode"
             error = ErrorInfo(kind="unknown_tool", message="no further tool can be called", hint=last)
             return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
         loop, executor = tools_of_process()

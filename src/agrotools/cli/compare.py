@@ -92,7 +92,7 @@ def print_until_decided(
         interval = f" ({interval_text(found.interval, points)})" if found.interval else ""
         verdict = "no difference shown" if each.look == each.looks else "not decided yet"
         if each.decided:
-            verdict = "better" if (found.value > 0) != metric.lower_is_better else "worse"
+            verdict = f"{each.models[(found.value > 0) == metric.lower_is_better]} is better"
         means = f"{percent(each.means[0])} minus {percent(each.means[1])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
         n += f", {count_text(each.invalid, 'sample')} with invalid records" * bool(each.invalid)

@@ -167,6 +167,8 @@ def _answer(record: Record) -> Iterator[RenderableType]:
     if trajectory.answer is None:
         reason = f": {harmless(trajectory.reason)}" if trajectory.reason else ""
         yield indented(line(f"no answer ({trajectory.termination}{reason})", "red"))
+        if trajectory.halted_by and (reply := harmless(trajectory.halted_by.text)):
+            yield block("last reply", shortened(reply, _LONGEST_REPLY))
 
 
 _READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful termination".split())
@@ -317,6 +319,8 @@ _UNREAD = {
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
     why = _UNREAD.get(str(reading.get("rule")))
+    if reading.get("rule") == "refused" and isinstance(slot, PlotSlot):
+        why = "no chart was drawn, which counts as a refusal"
     if reading.get("termination") == "no_form":
         return f"{why or 'another value of the answer form is missing'}, after two requests"
     if "termination" in reading:

@@ -453,7 +453,9 @@ def _refusals(part: ModeSummary) -> str:
     answered, refused = (part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS)
     texts = [f"Answered {_share_text(answered, part)} unanswerable questions"] if answered else []
     texts += (
-        [f"{'refused' if texts else 'Refused'} {_share_text(refused, part)} answerable questions"] if refused else []
+        [f"{'gave' if texts else 'Gave'} no value or chart in {_share_text(refused, part)} answerable questions"]
+        if refused
+        else []
     )
     return f"{'; '.join(texts)}." if texts else ""
 

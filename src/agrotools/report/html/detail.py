@@ -143,7 +143,9 @@ def _ending(record: Record) -> str:
     if record.trajectory is None or record.trajectory.answer is not None:
         return ""
     reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
-    return f"{record.trajectory.termination}{reason}"
+    halted = record.trajectory.halted_by
+    reply = f"; last reply: {shortened(harmless(halted.text), 600)}" if halted and halted.text else ""
+    return f"{record.trajectory.termination}{reason}{reply}"
 
 
 def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], showing: RunPictures) -> Data:
