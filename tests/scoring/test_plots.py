@@ -176,3 +176,10 @@ def test_the_last_successful_figure_counts():
     assert drawn_spec(trajectory(failed, other, answer)) is None
     assert drawn_spec(trajectory(Step(turn=0, kind="call", call=ToolCall(tool="plot")))) is None
     assert drawn_spec(trajectory()) is None
+
+
+def test_an_absolute_tolerance_counts_where_it_is_larger():
+    near = figure(("weed", {"A": 10.4, "B": 4.7, "C": 12.5, "D": 1.0}))
+    assert score_plot(WEEDS, near)[1]["f1"] == 0.25
+    assert score_plot(WEEDS, near, abs_tol=1.5)[0] == 1
+    assert score_plot(WEEDS, near, abs_tol=1.4)[1]["f1"] == 0.5

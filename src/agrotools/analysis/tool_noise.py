@@ -222,8 +222,9 @@ class _NoisySample:
             last = next((at for at, step in reversed([*enumerate(self.steps)]) if step.tool == "plot"), None)
             drawn = results[last] if last is not None else None
             spec = PlotSpec.model_validate(drawn["spec"]) if drawn else None
+            tolerances = slot.rel_tol, slot.abs_tol
             return self._known(
-                f"{slot.name} {spec!r}", lambda: score_plot(PlotSpec.model_validate(slot.value), spec, slot.rel_tol)[0]
+                f"{slot.name} {spec!r}", lambda: score_plot(PlotSpec.model_validate(slot.value), spec, *tolerances)[0]
             )
         if isinstance(slot, AbstainSlot):
             text = UNKNOWN if shows_no_answer(slot, results) else "1"

@@ -238,6 +238,8 @@ class PlotSlot(Slot):
     """Origin of the reference values: ground truth of the source, or results of the reference tools."""
     rel_tol: Annotated[float, Field(ge=0, exclude_if=lambda tolerance: tolerance == 0.05)] = 0.05
     """Relative tolerance of the values."""
+    abs_tol: Annotated[float, Field(ge=0, exclude_if=operator.not_)] = 0.0
+    """Absolute tolerance of the values; the larger one counts."""
 
 
 class KeywordsSlot(Slot):

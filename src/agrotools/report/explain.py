@@ -96,11 +96,11 @@ def explain(
 
 
 def _loss_text(record: Record, scores: Sequence[Score], split: SampleSplit | None) -> str:
-    if not record.sample.answerable:
-        refused = any(row.slot is not None and row.value for row in scores)
-        return f"the refusal of its twin {record.sample.twin}" if refused else "an answer that the files do not allow"
     shares = split.parts if split else {}
     texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
+    if not record.sample.answerable and not texts:
+        refused = any(row.slot is not None and row.value for row in scores)
+        return f"the refusal of its twin {record.sample.twin}" if refused else "an answer that the files do not allow"
     first = first_part(record, scores)
     return "\n".join(texts) or f"{first}: {part_meaning(first)}"
 

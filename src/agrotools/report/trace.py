@@ -222,7 +222,8 @@ def cut(text: str) -> str:
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
     """Return the forms that were submitted."""
-    return [LabelledText("answer form", cut(reply.text) or "(empty)") for reply in answer.form_replies]
+    names = ("answer form", "asked again")
+    return [LabelledText(names[at > 0], cut(each.text) or "(empty)") for at, each in enumerate(answer.form_replies)]
 
 
 def taken_steps(

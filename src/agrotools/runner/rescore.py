@@ -204,7 +204,7 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         update["benchmark"] += f" minus {benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)}"
     elif different := benchmark_differences(manifests):
         raise UsageError(
-            f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"
+            f"these runs cannot be compared: {'; '.join(different)}", hint="run both on one content of the benchmark"
         )
     else:
         tallies = [scored_run(run) for run in runs]

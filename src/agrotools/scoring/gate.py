@@ -55,7 +55,10 @@ def drop_bound(
     sizes, sums, squares = cluster_sums(np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters)
     k, n = len(sizes), int(sizes.sum())
     if k < MIN_CLUSTERS:
-        raise UsageError(f"{k} clusters of samples are too few for a test", hint=f"{MIN_CLUSTERS} are needed")
+        raise UsageError(
+            f"the runs have {n} samples in {k} clusters in common, too few for a test",
+            hint=f"{MIN_CLUSTERS} clusters are needed",
+        )
     spread = ratio_spread(sizes, sums, squares)
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
     if error < 1e-9:

@@ -28,15 +28,15 @@ TITLE_WEIGHT = 0.1
 
 
 def score_plot(
-    reference: PlotSpec, chart: PlotSpec | None, rel_tol: float = 0.05
+    reference: PlotSpec, chart: PlotSpec | None, rel_tol: float = 0.05, abs_tol: float = 0.0
 ) -> tuple[float, dict[str, JsonValue]]:
-    """Return the Plot Score in [0, 1] and its details: kinds, matched points, F1, labels. ``rel_tol``: that of y."""
+    """Return the Plot Score in [0, 1] and its details: kinds, matched points, F1, labels. Tolerances are those of y."""
     if chart is None:
         return 0.0, {"rule": "no figure came from a successful call"}
     reading: dict[str, JsonValue] = {"kind": chart.kind, "reference_kind": reference.kind}
     if not equivalent_kinds(chart.kind, reference.kind):
         return 0.0, {"rule": "the kind of figure is not equivalent", **reading}
-    matching = match_points(reference, chart, rel_tol)
+    matching = match_points(reference, chart, rel_tol, abs_tol)
     axes, title, labels = label_readings(reference, chart)
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
     reading |= {"f1": matching.f1, "points": matching.reading(), "labels": labels, "weight": round(weight, 9)}
@@ -193,15 +193,15 @@ class Matching(NamedTuple):
         return {"matched": self.matched, "drawn": self.n_drawn, "reference": self.reference, "series": series}
 
 
-def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05) -> Matching:
+def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05, abs_tol: float = 0.0) -> Matching:
     """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
-    Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within ``rel_tol``,
-    or within 1 % of the range of the series if the reference is 0. The nearest reference x counts, and of
-    several points the one that is exactly there. Where a series has more points at an x than the reference, none of
-    them matches: they are several answers.
+    Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within the larger
+    of ``rel_tol`` (1 % of the range of the series if the reference is 0) and ``abs_tol``. The nearest reference x
+    counts, and of several points the one that is exactly there. Where a series has more points at an x than the
+    reference, none of them matches: they are several answers.
     """
-    targets = [_Target(series, rel_tol) for series in reference.series]
+    targets = [_Target(series, rel_tol, abs_tol) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]
     pairs = [
         (reference.series[row].name, chart.series[column].name, counts[row][column])
@@ -219,11 +219,11 @@ def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05) ->
 class _Target:
     """Points of a reference series, prepared for matching as intervals of y for each x."""
 
-    def __init__(self, series: PlotSeries, rel_tol: float) -> None:
+    def __init__(self, series: PlotSeries, rel_tol: float, abs_tol: float) -> None:
         span = max(series.y, default=0.0) - min(series.y, default=0.0)
         self._intervals: dict[str | Number, list[tuple[float, float]]] = {}
         for x, y in zip(series.x, series.y, strict=False):
-            reach = (rel_tol * abs(y) if y else Y_TOLERANCE_AT_ZERO * span) * _SLACK
+            reach = max(rel_tol * abs(y) if y else Y_TOLERANCE_AT_ZERO * span, abs_tol) * _SLACK
             self._intervals.setdefault(_key(x), []).append((y - reach, y + reach))
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 

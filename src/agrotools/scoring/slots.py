@@ -179,7 +179,8 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
-        return SlotScore(*score_plot(_reference_chart(slot), drawn_spec(trajectory, sample.declared), slot.rel_tol))
+        chart = drawn_spec(trajectory, sample.declared)
+        return SlotScore(*score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol))
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
@@ -229,7 +230,7 @@ def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSp
         return score_slot(slot, slots, answer).value
     from agrotools.scoring.plots import score_plot
 
-    return score_plot(_reference_chart(slot), chart, slot.rel_tol)[0]
+    return score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
 
 
 def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import NamedTuple
 
 from agrotools.build.own_photos.plan import Column, measures
@@ -64,7 +65,10 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
         return abs(label - measured) <= max(absolute, relative * measured)
 
     far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
-    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos"
+    within = " or ".join([f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative))
+    more = fmean(pair.measured - pair.label for pair in pairs)
+    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
+    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (round(abs(more), 6) > 0)
     for step, row in ((1, "next"), (-1, "previous")):
         others = [*pairs[step:], *pairs[:step]]
         shifted = [pair for pair, other in zip(pairs, others, strict=True) if agree(pair.label, other.measured)]

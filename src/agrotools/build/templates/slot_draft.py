@@ -104,7 +104,8 @@ class SlotDraft(FrozenModel):
                 choices = tuple(name for name in names if name in called) or tuple(names)
                 return FileSlot.model_validate({**common, "value": value, "choices": choices})
             case "plot":
-                return PlotSlot.model_validate({**common, "value": value, "rel_tol": self.rel_tol or PLOT_MARGIN})
+                tolerances = {"rel_tol": self.rel_tol or PLOT_MARGIN, "abs_tol": self.abs_tol}
+                return PlotSlot.model_validate({**common, "value": value, **tolerances})
             case "choice_set":
                 aliases = {option: names for option in options if (names := self._other_names(option, words, language))}
                 several = ChoiceSetSlot.model_validate(
