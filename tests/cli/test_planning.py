@@ -1,6 +1,7 @@
 """Suggested commands, the plan of ``--dry-run`` and the question before a run that costs money."""
 
 import io
+import json
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,8 +87,11 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = write_text_benchmark(tmp_path / "benchmark", 12)
-    done = run_command("eval", folder, "-m", "m1", "--base-url", "http://127.0.0.1:9/v1", "--price", "1/2", "--dry-run")
+    command = ("eval", folder, "-m", "m1", "--base-url", "http://127.0.0.1:9/v1", "--price", "1/2", "--dry-run")
+    done = run_command(*command)
     assert done.returncode == 0, done.stderr
+    (plan,) = json.loads(run_command(*command, "--json").stdout)
+    assert (plan["planned"], plan["requests"]) == (24, 84)
     for text in (
         "24 of 24 records to run",
         "about 84 requests",

@@ -73,7 +73,7 @@ def evaluate(
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
-            raise typer.Exit(print_plans([planned_run(each, loaded) for each in configs], configs))
+            raise typer.Exit(print_plans([planned_run(each, loaded) for each in configs], configs, as_json=as_json))
         if until_decided:
             from agrotools.cli.compare import print_until_decided
 

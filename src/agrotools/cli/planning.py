@@ -43,11 +43,24 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         return inspect_run(run, benchmark, estimates=True)
 
 
-def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -> int:
+def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]", *, as_json: bool) -> int:
     """Print the runs of ``eval --dry-run`` with requests, tokens, cost and time; return the exit code."""
+    from agrotools.cli.output import print_json
     from agrotools.models.metered import SPEND_FILE, read_spend
     from agrotools.runner.estimate import budget_warning
 
+    code = BAD_USAGE if any(state.problem for state in states) else DONE
+    if as_json:
+        facts: list[dict[str, object]] = []
+        for each in states:
+            run = {"run": str(each.run.folder), "problem": each.problem or None}
+            run |= {"planned": each.planned, "finished": each.finished}
+            expected = (
+                {name: value for name, value in vars(each.expected).items() if name != "price"} if each.expected else {}
+            )
+            facts.append(run | expected)
+        print_json(facts)
+        return code
     for state, config in zip(states, configs, strict=True):
         missing = state.planned - state.finished
         todo = f"{missing:,} of {count_text(state.planned, 'record')} to run"
@@ -60,7 +73,7 @@ def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -
             if warning := budget_warning(state.expected, config.budget, spent):
                 typer.echo(f"  {warning}")
         typer.echo(f"  run folder: {state.run.folder}")
-    return BAD_USAGE if any(state.problem for state in states) else DONE
+    return code
 
 
 def _time_text(requests: int, config: "EvalConfig") -> str:
