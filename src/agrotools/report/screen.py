@@ -248,7 +248,8 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
         with_tools = {mode: part for mode, part in summary.modes.items() if mode != "no-tool" and part.n_records}
         if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
             yield f"{name} called no tool in {' and '.join(silent)}."
-        for (tool, argument), value, n in constant_arguments(record_index(run)) if run.is_dir() else ():
+        records = record_index(run) if "end-to-end" in with_tools and run.is_dir() else ()
+        for (tool, argument), value, n in constant_arguments(records):
             yield f"All {n} calls of {tool} by {name} have {argument} {value_text(value)}; those of the reference vary."
 
 
@@ -452,11 +453,8 @@ def _refusals(part: ModeSummary) -> str:
     """Return how many unanswerable questions were answered, and how many answerable ones were refused."""
     answered, refused = (part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS)
     texts = [f"Answered {_share_text(answered, part)} unanswerable questions"] if answered else []
-    texts += (
-        [f"{'gave' if texts else 'Gave'} no value or chart in {_share_text(refused, part)} answerable questions"]
-        if refused
-        else []
-    )
+    verb = "gave" if texts else "Gave"
+    texts += [f"{verb} no value or chart in {_share_text(refused, part)} answerable questions"] if refused else []
     return f"{'; '.join(texts)}." if texts else ""
 
 
