@@ -32,7 +32,8 @@ def gate(
 ) -> None:
     """Fail (exit code 1) if a run is worse than an older one by more than --max-drop points, with 95 % confidence.
 
-    Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail.
+    Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail. Runs with fewer
+    than 10 clusters in common cannot be tested (exit code 2).
     """
     from agrotools.core import UsageError
     from agrotools.report.text_tables import in_markdown
