@@ -163,7 +163,7 @@ def _seeds(train: Sequence[env.Question], test: Sequence[env.Question]) -> Itera
     with TemporaryDirectory(prefix="agrotools-") as place:
         again = env.draw_group("train", 0, 0, place).content_hash
     differs = again != env.draw_group("train", 0, 0).content_hash
-    yield Line("seeds: groups that differ when drawn again", not differs, float(differs), "0")
+    yield Line("seeds: groups that this version draws otherwise", not differs, float(differs), "0")
 
 
 def _filled(value: str | Callable[[FormItem, SampleView], str]) -> Callable[[SampleView], str]:
