@@ -1,4 +1,4 @@
-"""How fast ``agrotools.Env`` resets and scores, and whether thousands of episodes leave anything behind.
+"""Speed of ``agrotools.Env`` (resets, rewards), and what thousands of episodes leave behind.
 
     python performance/env.py [--episodes N]
 

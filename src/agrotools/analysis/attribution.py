@@ -22,7 +22,7 @@ from agrotools.core import AgrotoolsError, Answer, CallTools, Observation, Recor
 from agrotools.core.base import Progress, RunStoreError, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
-from agrotools.runner.build import prepare_run
+from agrotools.runner.build import prepare_run, stored_options
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, closing_request, request_tokens
 from agrotools.runner.manifest import Manifest
@@ -147,11 +147,9 @@ class Rerun:
                 opened.notes[0] if benchmark is None else f"{manifest.model} cannot be shown calls that it did not make"
             )
             raise UsageError(f"--rerun: {reason}", hint="omit --rerun: joint parts are then reported as such")
-        settings = {name: value for name, value in manifest.settings.items() if name in EvalConfig.model_fields}
         baseline = {"seed": manifest.seed} if is_baseline(manifest.model) else {"protocol": manifest.protocol}
-        known = {name: getattr(manifest, name) for name in ("model", "base_url", "images", "max_steps")}
         asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
-        fields = {"benchmark": manifest.benchmark_path, "mode": "end-to-end", **known, **baseline, **settings, **asked}
+        fields = {**baseline, **stored_options(manifest), "mode": "end-to-end", **asked}
         return prepare_run(EvalConfig.model_validate(fields), benchmark).source
 
 

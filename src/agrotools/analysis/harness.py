@@ -106,11 +106,11 @@ def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) 
         positive = np.maximum(parts, 0.0)
         return positive / np.maximum(positive.sum(axis=0), 1e-12)
 
-    if not (found := shares(means, 1)).any():
+    if not (estimated := shares(means, 1)).any():
         return {}
     weights = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=BOOTSTRAP_DRAWS)
     lower, upper = np.quantile(shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1)
-    values = zip(PARTS, found.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    values = zip(PARTS, estimated.tolist(), lower.tolist(), upper.tolist(), strict=True)
     return {
         part: Estimate(value=value, interval=Interval(lower=low, upper=high), n=n, n_clusters=k)
         for part, value, low, high in values

@@ -23,7 +23,7 @@ from agrotools.runner.config import DEFAULT_PROTOCOL, EvalConfig, check_keys, re
 from agrotools.runner.estimate import Estimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
-from agrotools.runner.policies import is_agent, is_baseline, run_protocol
+from agrotools.runner.policies import is_agent, is_baseline, names_endpoint, run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
@@ -33,7 +33,6 @@ from agrotools.scoring.summary import RunDifference
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
 _OF_ROW = ("name", "label", *(key for key in EvalConfig.model_fields if key not in _OF_STUDY))
-_WITHOUT_ENDPOINT = ("baseline:", "replay:", "scripted:")
 
 
 class StudyRun(NamedTuple):
@@ -144,7 +143,7 @@ def _study_run(
     benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
     label = str(model.get("label", name))
     options = {key: value for key, value in values.items() if key not in ("name", "label")}
-    pays = not name.startswith(_WITHOUT_ENDPOINT) or "vlm_model" in options
+    pays = names_endpoint(name) or is_agent(name) or "vlm_model" in options
     if not pays or options["budget"] is None:
         del options["budget"]
     options |= {"benchmark": str(benchmark["name"]), "out": folder / _folder_name(benchmark_label, label, values)}

@@ -112,10 +112,10 @@ def _leaks(episodes: Sequence[env.Question], floor: float) -> Iterator[Line]:
         for text in answers[each.sample.template or ""]
     )
     yield Line("leak: published answers to such questions", of_others <= floor, of_others, f"<= {floor:.2f}, the floor")
-    shown = sum(map(_shows_marks, episodes))
-    yield Line("leak: episodes whose texts hold a mark put into the gold", not shown, shown, "0")
-    told = sum(map(_tells_number, episodes))
-    yield Line("leak: prompts that hold a number of the gold", not told, told, "0")
+    n_marked = sum(map(_shows_marks, episodes))
+    yield Line("leak: episodes whose texts hold a mark put into the gold", not n_marked, n_marked, "0")
+    n_numbers = sum(map(_tells_number, episodes))
+    yield Line("leak: prompts that hold a number of the gold", not n_numbers, n_numbers, "0")
 
 
 def _shows_marks(question: env.Question) -> bool:
@@ -199,4 +199,4 @@ ATTACKS: dict[str, Callable[[SampleView], str]] = {
     "a thousand numbers": _filled(", ".join(map(str, range(1000)))),
     "a hundred forms": lambda view: "\n\n".join(_filled(str(number))(view) for number in range(100)),
 }
-"""What who looks at nothing may submit to earn more than a guess, by name. Guesses proper are the floor."""
+"""Attacks by name: submissions that look at nothing and try to earn more than the floor, which guesses set."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -160,8 +161,6 @@ def _twin_state(twin: "Record | None") -> str:
 
 def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print score, cause and first error of records, the worst first; as text only the first 20."""
-    from textwrap import shorten
-
     from agrotools.report.layout import Column, new_table, percent
     from agrotools.report.terminal import print_parts
 
@@ -169,11 +168,9 @@ def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(records)
         return
     records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
-    modes, words = (
-        {each["mode"] for each in records},
-        [Column(("lost by",), "words"), Column(("first error",), "words")],
-    )
-    table = new_table(f"{count_text(len(records), 'record')}, the worst first", ["score", *words])
+    modes = {each["mode"] for each in records}
+    columns = ["score", Column(("lost by",), "words"), Column(("first error",), "words")]
+    table = new_table(f"{count_text(len(records), 'record')}, the worst first", columns)
     table.columns[0] = Column(kind="id")
     for each in records[:_LISTED]:
         name = each["id"] + f", {each['mode']}" * (len(modes) > 1)

@@ -53,12 +53,9 @@ def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]", *
     if as_json:
         facts: list[dict[str, object]] = []
         for each in states:
-            run = {"run": str(each.run.folder), "problem": each.problem or None}
-            run |= {"planned": each.planned, "finished": each.finished}
-            expected = (
-                {name: value for name, value in vars(each.expected).items() if name != "price"} if each.expected else {}
-            )
-            facts.append(run | expected)
+            costs = vars(each.expected).items() if each.expected else ()
+            run = {"run": str(each.run.folder), "problem": each.problem or None, "planned": each.planned}
+            facts.append({**run, "finished": each.finished, **{name: cost for name, cost in costs if name != "price"}})
         print_json(facts)
         return code
     for state, config in zip(states, configs, strict=True):

@@ -380,9 +380,8 @@ def _ceiling_sentence(
     n, most = ceilings[0][1].n, max(rung.estimate.n for rung in ladder if rung.estimate)
     where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
     where = where or f" on these {count_text(n, 'sample')}" * (not loses)
-    blamed = f"the tools{', with these faults,' * faulty}"
-    if not all(each.synthetic for each in shown.summaries):  # drawn scenes have exact labels
-        blamed += " or wrong labels"
+    blamed = "the tools" + ", with these faults," * faulty
+    blamed += " or wrong labels" * (not all(each.synthetic for each in shown.summaries))  # drawn labels are exact
     rest = f": {blamed} lose the rest" * loses
     return f"A model that makes every reference call gets {', '.join(values)}{where}{rest}."
 

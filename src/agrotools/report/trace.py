@@ -222,8 +222,8 @@ def cut(text: str) -> str:
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
     """Return the forms that were submitted."""
-    names = ("answer form", "asked again")
-    return [LabelledText(names[at > 0], cut(each.text) or "(empty)") for at, each in enumerate(answer.form_replies)]
+    texts = [cut(reply.text) or "(empty)" for reply in answer.form_replies]
+    return [LabelledText("asked again" if at else "answer form", text) for at, text in enumerate(texts)]
 
 
 def taken_steps(

@@ -256,6 +256,13 @@ def describe_run(
     )
 
 
+def stored_options(run: Manifest) -> dict[str, JsonValue]:
+    """Return the options of a model and its requests that a manifest contains, by their names in a configuration."""
+    settings = {name: value for name, value in run.settings.items() if name in EvalConfig.model_fields}
+    known = {name: getattr(run, name) for name in ("model", "base_url", "images", "max_steps")}
+    return {"benchmark": run.benchmark_path, **known, **settings}
+
+
 def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
     """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
     endpoint = source.meter.endpoint if source.meter else None

@@ -21,7 +21,7 @@ from agrotools.runner.build import PreparedRun, benchmark_notes, executor_class,
 from agrotools.runner.config import EvalConfig, RunSettings
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.plan import Plan, remaining
-from agrotools.runner.policies import Accounted, AgentFunction, PolicySource, accounted, run_protocol
+from agrotools.runner.policies import Accounted, AgentFunction, PolicySource, accounted, is_agent_server, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
@@ -103,7 +103,7 @@ def evaluate(
         if config.budget and source.meter and counting is None:
             bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
             bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
-        if manifest.model.startswith(("http://", "https://")) and len(todo) < len(plan):
+        if is_agent_server(manifest.model) and len(todo) < len(plan):
             bar.note("finished samples are kept: give a new version of the server another --out")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
         for note in [*notes, *store.notes]:

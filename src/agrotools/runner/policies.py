@@ -220,12 +220,17 @@ def policy_source(
 
 _AGENT_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 """Modes of an agent with a loop of its own, which cannot be shown calls that it did not make."""
-_PYTHON, _MCP, _HTTP = "python:", "mcp:", ("http://", "https://")
+_PYTHON, _MCP = "python:", "mcp:"
 
 
 def is_agent(name: str) -> bool:
     """True if ``--model NAME`` is an agent: a Python function, a program that speaks MCP, or a server."""
-    return name.startswith((_PYTHON, _MCP, *_HTTP))
+    return name.startswith((_PYTHON, _MCP)) or is_agent_server(name)
+
+
+def is_agent_server(name: str) -> bool:
+    """True if ``--model NAME`` is an agent behind a server, whose code is not known."""
+    return name.startswith(("http://", "https://"))
 
 
 def names_endpoint(name: str) -> bool:
@@ -263,7 +268,7 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
     from agrotools.agents.process_agents import CommandAgents, Isolation, PythonAgents
     from agrotools.sandbox.agents import agent_variables, is_available
 
-    options, is_server = agents.agent, name.startswith(_HTTP)
+    options, is_server = agents.agent, is_agent_server(name)
     sealed = None if is_server else is_available()
     if is_server:
         token = agent_variables([options.token_env])[options.token_env] if options.token_env else None

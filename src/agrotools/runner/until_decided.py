@@ -10,7 +10,7 @@ from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.base import command_line, np
 from agrotools.core.files import write_whole
 from agrotools.models.endpoint import without_keys
-from agrotools.runner.build import PreparedRun, prepare_run
+from agrotools.runner.build import PreparedRun, prepare_run, stored_options
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
@@ -162,10 +162,9 @@ def config_of_run(folder: Path) -> EvalConfig:
             f"{folder} cannot be continued from its folder alone",
             hint="agrotools eval BENCHMARK -m MODEL -m OTHER --until-decided, with the options of both runs",
         )
-    same = ("base_url", "protocol", "images", "max_steps", "tools", "backends", "degrade", "faults", "quick", "epochs")
-    values = {name: value for name, value in run.settings.items() if name in EvalConfig.model_fields}
-    values |= {name: getattr(run, name) for name in ("model", "data_root", *same)}
-    values |= {"benchmark": run.benchmark_path, "options": run.benchmark_options, "mode": ",".join(run.modes)}
+    same = ("data_root", "protocol", "tools", "backends", "degrade", "faults", "quick", "epochs")
+    values = stored_options(run) | {name: getattr(run, name) for name in same}
+    values |= {"options": run.benchmark_options, "mode": ",".join(run.modes)}
     values |= {"limit": max(run.planned.values(), default=0) // run.epochs or None, "out": folder}
     values |= {"seed": values.get("seed", run.seed or None)}
     return EvalConfig.model_validate({name: value for name, value in values.items() if value not in ("", None)})
