@@ -68,7 +68,7 @@ def test_the_server_stores_whole_grades_only_and_names_no_model(runs: list[Path]
         )
         assert "[model]" in everything
         assert not any(name in everything.lower() for name in ("tulip", "zinnia", "acme", "first", "second/"))
-        row = next(row for row in rows if sheet.items[row["id"]].has_calls)
+        row = next(row for row in rows if sheet.items[row["id"]].calls)
         for changes, status in (
             ({"grades": {"goal": 1}}, 422), ({"sample": "0" * 12}, 404),
             ({"content": "0" * 16}, 409), ({"verdict": "accept"}, 422), ({}, 200),

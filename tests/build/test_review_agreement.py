@@ -43,7 +43,7 @@ def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():
         decision("s3", "Ada", "accept", content="f" * 16),
         decision("gone", "Ada", "accept"),
     ]
-    summary = summary_of(["s1", "s2", "s3"], dict.fromkeys(["s1", "s2", "s3"], CONTENT), decisions)
+    summary = summary_of(dict.fromkeys(["s1", "s2", "s3"], CONTENT), decisions)
     assert summary.standings == {"undecided": 1, "accepted": 1, "rejected": 0, "edited": 0, "disputed": 1}
     assert summary.reviewers == {"Ada": {"accept": 1, "reject": 1}, "Bo": {"accept": 2}}
     assert summary.disputed == ("s2",)

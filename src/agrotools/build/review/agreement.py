@@ -9,7 +9,7 @@ import math
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -229,12 +229,10 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agree
         yield Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why)
 
 
-def summary_of(
-    ids: Collection[str], contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
-) -> ReviewSummary:
-    """Summarise a review of the samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
+def summary_of(contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()) -> ReviewSummary:
+    """Summarise a review; ``contents`` as in :func:`valid_decisions`."""
     by_sample = valid_decisions(decisions, contents)
-    standings = {sample: review_status(by_sample.get(sample, [])) for sample in ids}
+    standings = {sample: review_status(by_sample.get(sample, [])) for sample in contents}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     for each in by_sample.values():
         for decision in each:
@@ -242,7 +240,7 @@ def summary_of(
     known = sum(map(len, by_sample.values()))
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
-        samples=len(ids),
+        samples=len(contents),
         standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.build.review.material import Material, reference_flags
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.record import Results, is_ref, literal_value
+from agrotools.core.record import Results, iter_refs, literal_value
 from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent, Places
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
@@ -93,7 +93,7 @@ def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, 
 
 
 def _is_numbers(value: Sequence[Any], count: int) -> bool:
-    return len(value) == count and all(isinstance(each, int | float) and not isinstance(each, bool) for each in value)
+    return len(value) == count and all(as_number(each) is not None for each in value)
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
@@ -218,58 +218,45 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
         return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(_agree(first[name], second[name]) for name in first)
-    if _is_number(first) and _is_number(second):
-        return math.isclose(first, second, rel_tol=_SAME)
+    one, other = as_number(first), as_number(second)
+    if one is not None and other is not None:
+        return math.isclose(one, other, rel_tol=_SAME)
     return same_value(first, second)
-
-
-def _is_number(value: JsonValue) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 _REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
-Size = tuple[int, int]
 
 
-def present(
-    material: Material,
-    sample: Sample,
-    tables: Mapping[str, Path | Absent],
-    sizes: Mapping[str, Size],
-    *,
-    key: str | None = None,
-) -> dict[str, Any]:
-    """Return the values for ``sample.html.j2``.
-
-    ``tables``: paths of tables; ``sizes``: of pictures that state none; ``key``: name in ``material``, None for the id.
-    """
-    shapes = shapes_of(sample)
+def present(material: Material, pictures: Pictures, sample: Sample, key: str) -> dict[str, Any]:
+    """Return the values for ``sample.html.j2``. ``key``: name of the sample in ``material``."""
     results: Results = shown_results(sample.reference) if sample.reference else []
+    shapes = shapes_of(sample)
     return {
         "sample": sample,
-        "key": key or sample.id,
-        "content": material.facts[key or sample.id].content,
-        "files": [_file(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
+        "key": key,
+        "content": material.facts[key].content,
+        "files": [_file(file, sample, shapes, pictures) for file in sample.files],
         "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
         "slots": [_slot(slot, results) for slot in sample.answer],
         "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
     }
 
 
-def _file(
-    file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
-) -> dict[str, Any]:
-    shapes_of_file = [shape for shape in shapes if shape.file == file.name]
-    width, height = sizes.get(file.name, (file.width_px, file.height_px))
+def _file(file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures) -> dict[str, Any]:
+    shapes = [shape for shape in shapes if shape.file == file.name]
+    width, height = file.width_px, file.height_px
+    if not (width and height) and isinstance(rendered := pictures.of_file(file, "small"), Rendered):
+        width, height = rendered.width_px, rendered.height_px
+    table = pictures.path_of_file(file) if file.kind == "table" else None
     return {
         "file": file,
         "facts": _facts_text(file),
         "picture": file.kind in PREVIEWED_KINDS,
         "width": width,
         "height": height,
-        "shapes": shapes_of_file,
-        "origins": dict.fromkeys(shape.origin for shape in shapes_of_file),
+        "shapes": shapes,
+        "origins": dict.fromkeys(shape.origin for shape in shapes),
         "masks": list(_masks_of(file, sample)),
         "table": _first_rows(table) if isinstance(table, Path) else [],
     }
@@ -331,20 +318,12 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
-    origins = dict.fromkeys(_REF.sub(lambda at: f"step {int(at[1]) + 1} · ", ref) for ref in _refs(value))
-    return value_text(literal_value(value)), ", ".join(origins)
+    return value_text(literal_value(value)), ", ".join(dict.fromkeys(_origin(ref) for _, ref, _ in iter_refs(value)))
 
 
-def _refs(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, dict):
-        if is_ref(value):
-            yield str(value["$ref"])
-            return
-        for item in value.values():
-            yield from _refs(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _refs(item)
+def _origin(text: str) -> str:
+    """Return a reference or an expression with its steps counted from 1, as in ``step 1 · count``."""
+    return _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:
@@ -363,7 +342,7 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
         "slot": slot,
         "unit": unit,
         "wanted": expected_text(slot),
-        "origin": _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or ""),
+        "origin": _origin(slot.from_ or ""),
         "implied": implied,
         "state": state,
         "facts": [(fact.phrases, fact.not_) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else [],
