@@ -6,8 +6,7 @@ from every_slot import HEADER, SPEC, samples, write_every_slot
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.describing import count_samples
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.card import write_card
-from agrotools.build.export.folder import describe_benchmark
+from agrotools.build.export.folder import describe_benchmark, write_card
 
 
 @pytest.fixture(scope="module")

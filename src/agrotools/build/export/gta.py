@@ -14,8 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.lagent_format import declared_spec
-from agrotools.build.export.card import write_card
-from agrotools.build.export.folder import replacing_export
+from agrotools.build.export.folder import replacing_export, write_card
 from agrotools.core import (
     AbstainSlot,
     Arguments,

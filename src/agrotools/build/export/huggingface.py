@@ -17,8 +17,7 @@ import orjson
 from PIL import Image
 
 from agrotools.benchmarks.describing import count_samples
-from agrotools.build.export.card import TERMS, TEXTS, write_card
-from agrotools.build.export.folder import replacing_export
+from agrotools.build.export.folder import TERMS, replacing_export, write_card
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -28,6 +27,15 @@ if TYPE_CHECKING:
     import pyarrow
 
 DATA_FOLDER, SPLIT = "data", "test"
+_USE = """
+```python
+import datasets
+
+samples = datasets.load_dataset("DIR", split="test")
+samples[0]["query"], samples[0]["images"][0]      # files that are not pictures are in "data", as bytes
+```
+
+`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON."""
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
 GROUP_BYTES = 128 * 2**20
@@ -40,7 +48,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
     with replacing_export(out, "hf") as partial:
         (partial / DATA_FOLDER).mkdir()
         _write_rows(partial / DATA_FOLDER / f"{SPLIT}-00000-of-00001.parquet", root, samples)
-        write_card(partial, header, samples, front=front_matter(header, samples), use=TEXTS["use_of_datasets"])
+        write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
