@@ -151,52 +151,6 @@ class Tolerance(NamedTuple):
     rel_tol: float = 0.0
 
 
-def _of_ratio(*covers: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
-
-
-def _of_difference(first: float, second: float) -> Tolerance:
-    combined = math.hypot(_relative(first) * first, _relative(second) * second)
-    return Tolerance(abs_tol=_rounded(combined + _BEYOND * abs(first - second)))
-
-
-def _of_sum(*parts: float) -> Tolerance:
-    combined = math.hypot(*(_PARENT_SHARE * part for part in parts))
-    return Tolerance(abs_tol=_rounded(combined + _BEYOND * sum(parts)))
-
-
-def _of_share(first: float, second: float) -> Tolerance:
-    share = first / (first + second)
-    combined = share * (1.0 - share) * math.hypot(_relative(first), _relative(second))
-    return Tolerance(abs_tol=_rounded(100.0 * (combined + _BEYOND * share)))
-
-
-def _of_cover(cover: float, *limits: float) -> Tolerance:
-    near = [abs(cover - limit) for limit in limits]
-    return Tolerance(abs_tol=_rounded(min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *near)))
-
-
-def _larger(value: float, points: float, part: float) -> Tolerance:
-    return Tolerance(abs_tol=_rounded(max(points, part * value)))
-
-
-TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
-    "quotient": _of_ratio,
-    "product": _of_ratio,
-    "difference": _of_difference,
-    "sum": _of_sum,
-    "share": _of_share,
-    "cover": _of_cover,
-    "larger": _larger,
-}
-"""Tolerance functions by kind of value.
-
-``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
-of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
-bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
-"""
-
-
 def _relative(cover: float) -> float:
     return min(COVER_POINTS / cover, _PARENT_SHARE) if cover > 0 else _PARENT_SHARE
 
@@ -204,3 +158,42 @@ def _relative(cover: float) -> float:
 def _rounded(value: float) -> float:
     """Round to three significant digits, so that tolerances are readable in files."""
     return float(f"{value:.3g}")
+
+
+def _of_ratio(*covers: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
+
+
+def _of_difference(first: float, second: float) -> float:
+    return math.hypot(_relative(first) * first, _relative(second) * second) + _BEYOND * abs(first - second)
+
+
+def _of_share(first: float, second: float) -> float:
+    share = first / (first + second)
+    combined = share * (1.0 - share) * math.hypot(_relative(first), _relative(second))
+    return 100.0 * (combined + _BEYOND * share)
+
+
+def _absolute(tolerance: Callable[..., float]) -> Callable[..., Tolerance]:
+    return lambda *values: Tolerance(abs_tol=_rounded(tolerance(*values)))
+
+
+TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
+    "quotient": _of_ratio,
+    "product": _of_ratio,
+    "difference": _absolute(_of_difference),
+    "sum": _absolute(lambda *parts: math.hypot(*(_PARENT_SHARE * part for part in parts)) + _BEYOND * sum(parts)),
+    "share": _absolute(_of_share),
+    "cover": _absolute(
+        lambda cover, *limits: min(
+            COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *(abs(cover - limit) for limit in limits)
+        )
+    ),
+    "larger": _absolute(lambda value, points, part: max(points, part * value)),
+}
+"""Tolerance functions by kind of value.
+
+``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
+of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
+bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
+"""
