@@ -2,7 +2,7 @@
 
 import pytest
 
-from agrotools.build.own_photos.label_check import compare_with_tool
+from agrotools.build.own_photos.building import compare_with_tool
 from agrotools.build.own_photos.plan import Column
 from agrotools.build.own_photos.questions import Pictured
 from agrotools.core import SampleFile

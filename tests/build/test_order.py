@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.build.quality.checks import order_faults, sequences_that_answer
+from agrotools.build.quality import order_faults, sequences_that_answer
 from agrotools.core import (
     BooleanSlot,
     ExactSlot,

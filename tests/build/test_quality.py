@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from typer.testing import CliRunner
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
-from agrotools.build.quality.checks import (
+from agrotools.build.quality import (
     Finding,
     check_implicit,
     check_near_duplicates,

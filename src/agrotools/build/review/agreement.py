@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
@@ -142,7 +142,6 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
 
 
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
-STATUSES: tuple[Status, ...] = ("undecided", "accepted", "rejected", "edited", "disputed")
 _STATUS_BY_VERDICT: dict[str, Status] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
@@ -241,7 +240,7 @@ def summary_of(contents: Mapping[str, str], decisions: Sequence[Decision], notes
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
         samples=len(contents),
-        standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
+        standings={name: sum(each == name for each in standings.values()) for name in get_args(Status)},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
@@ -289,10 +288,9 @@ class ReviewJournal(Generic[Entry]):
             self.path.open("ab").close()
             sync(self.path.parent)
         except OSError as error:
-            raise BenchmarkError(
-                f"decisions cannot be written to {self.path}: {error.strerror or error}",
-                hint="give a file that can be written with --log, or review a copy of the folder",
-            ) from error
+            why = f"decisions cannot be written to {self.path}: {error.strerror or error}"
+            hint = "give a file that can be written with --log, or review a copy of the folder"
+            raise BenchmarkError(why, hint=hint) from error
 
     def refresh(self) -> None:
         """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""

@@ -12,7 +12,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality.checks import Finding, write_findings
+from agrotools.build.quality import Finding, write_findings
 from agrotools.build.review.agreement import REVIEW_FILE, Decision, apply_edits, review_status, valid_decisions
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
@@ -84,9 +84,8 @@ def open_material(
         return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
     if not folder.is_dir():
         known = ", ".join(BENCHMARKS.names())
-        raise UsageError(
-            f"there is no folder {what}", hint=f"give a benchmark folder, a run folder, or a name ({known})"
-        )
+        hint = f"give a benchmark folder, a run folder, or a name ({known})"
+        raise UsageError(f"there is no folder {what}", hint=hint)
     if not (folder / HEADER_FILE).is_file() and ((folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()):
         return _of_run(folder, log or folder / REVIEW_FILE, data_root)
     benchmark = load_benchmark(folder)
