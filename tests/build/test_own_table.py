@@ -60,6 +60,11 @@ def test_sheets_are_read_as_tables(tmp_path: Path):
     assert list(table.rows()) == [(2, ("a.jpg", "35 %", "yes", "12")), (4, ("b.jpg", "10 %", "no", "3"))]
     with pytest.raises(BenchmarkError, match="no sheet 'other'"):
         open_table(tmp_path / "t.xlsx", sheet="other")
+    sheet.append(["c.jpg", "=B2*2", True, 1])
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(BenchmarkError, match="cell B5 has a formula, but not its value") as told:
+        open_table(tmp_path / "t.xlsx")
+    assert "open it in Excel or LibreOffice" in str(told.value.hint)
     (tmp_path / "broken.xlsx").write_bytes(b"PK no workbook")
     with pytest.raises(BenchmarkError, match="cannot be read as a workbook"):
         open_table(tmp_path / "broken.xlsx")
@@ -159,9 +164,6 @@ def test_the_decimal_mark_of_a_column(texts, decimal, sure):
 def test_names_that_could_do_harm_are_refused(text):
     with pytest.raises(CellFault):
         cells.name(text)
-
-
-def test_names_keep_their_apostrophe_in_another_form():
     assert cells.name(" farmer's lung ") == "farmer’s lung"
 
 
@@ -206,16 +208,13 @@ def test_pictures_are_found_under_names_that_other_programs_write(folder: Path):
             images.find(cell)
 
 
-@pytest.mark.parametrize("cell", ["../secret.jpg", "north/../../secret.jpg", "c.png", "C:\\photos\\..\\a.jpg"])
+@pytest.mark.parametrize(
+    "cell", ["../secret.jpg", "north/../../secret.jpg", "c.png", "C:\\photos\\..\\a.jpg", "link.jpg"]
+)
 def test_cells_that_lead_out_or_mean_several_pictures_are_refused(folder: Path, cell):
+    (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")
     with pytest.raises(CellFault):
         Images(folder).find(cell)
-
-
-def test_a_link_out_of_the_folder_is_refused(folder: Path):
-    (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")
-    with pytest.raises(CellFault, match="link"):
-        Images(folder).find("link.jpg")
 
 
 def test_a_folder_without_pictures_says_so(tmp_path: Path):
@@ -223,14 +222,3 @@ def test_a_folder_without_pictures_says_so(tmp_path: Path):
         Images(tmp_path)
     with pytest.raises(BenchmarkError, match="not a folder"):
         Images(tmp_path / "none")
-
-
-def test_a_formula_without_its_value_is_not_an_empty_cell(tmp_path: Path):
-    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
-    book = openpyxl.Workbook()
-    for row in (["photo", "apples"], ["a.jpg", 3], ["b.jpg", "=B2*2"]):
-        book.active.append(row)
-    book.save(tmp_path / "t.xlsx")
-    with pytest.raises(BenchmarkError, match="cell B3 has a formula, but not its value") as told:
-        open_table(tmp_path / "t.xlsx")
-    assert "open it in Excel or LibreOffice" in str(told.value.hint)
