@@ -128,13 +128,10 @@ def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(t
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({}, ""),
-        ({"grades": {"goal": 1}}, "not graded yet: Plan"),
-        ({"grades": {"goal": 0.3, "plan": 1}}, "no level"),
-        ({"grades": {"goal": 1, "plan": 1, "other": 1}}, "no level"),
-        ({"verdict": "withdraw", "grades": {}}, ""),
+        ({}, ""), ({"grades": {"goal": 1}}, "not graded yet: Plan"), ({"grades": {"goal": 0.3, "plan": 1}}, "no level"),
+        ({"grades": {"goal": 1, "plan": 1, "other": 1}}, "no level"), ({"verdict": "withdraw", "grades": {}}, ""),
     ],
-)
+)  # fmt: skip
 def test_what_a_grade_must_hold(tmp_path: Path, changes: dict[str, Any], complaint: str):
     sheet = open_sheet(runs_of(tmp_path, 4), scheme=PLAIN)
     item = next(item for item in sheet.items.values() if item.calls)

@@ -9,7 +9,7 @@ several samples are in each of their rows, but the parquet dictionary stores the
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,23 +87,20 @@ def _write_rows(path: Path, root: Path, samples: Sequence[Sample]) -> None:
     # The dictionary may be as large as a row group, so that files shared by samples are stored once.
     limit = 2 * GROUP_BYTES
     with parquet.ParquetWriter(path, schema, compression="zstd", dictionary_pagesize_limit=limit) as writer:
-        for rows in _groups(root, samples):
+
+        def write(rows: list[dict[str, Any]]) -> None:
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows))
 
-
-def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows of about :data:`GROUP_BYTES` in total."""
-    rows: list[dict[str, Any]] = []
-    size = 0
-    for sample in samples:
-        row, weight = _row(root, sample)
-        if rows and size + weight > GROUP_BYTES:
-            yield rows
-            rows, size = [], 0
-        rows.append(row)
-        size += weight
-    if rows:
-        yield rows
+        rows, size = list[dict[str, Any]](), 0
+        for sample in samples:
+            row, weight = _row(root, sample)
+            if rows and size + weight > GROUP_BYTES:
+                write(rows)
+                rows, size = [], 0
+            rows.append(row)
+            size += weight
+        if rows:
+            write(rows)
 
 
 def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:

@@ -110,11 +110,6 @@ def _crops_of_the_net() -> tuple[str, ...]:
     return tuple(sorted(filter(None, map(healthy_crop, labels))))
 
 
-def kinds_of_name(name: str) -> set[Kind]:
-    """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
-    return {entry.kind for entry in kb_names().meant_by(name)}
-
-
 def _spaced(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
@@ -126,7 +121,7 @@ _LIMITS = 5
 def templates_for(
     column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
 ) -> list[Template]:
-    """Return the templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+    """Return the templates that suit a column, in the plan's languages.
 
     Columns with the same kind of measure share wordings: each, by its ``place`` among them, gets every n-th, so that no
     sentence is used twice. Limits derive from ``values``. ``counted_per_area``: counts per hectare can be computed.
@@ -136,28 +131,21 @@ def templates_for(
     families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
         families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
-    templates: list[Template] = []
-    for language in plan.languages:
-        for template in load_templates("own", language):
-            if template.of in families:
-                templates += _of_column(template, place, alike, column, values, language)
-    return templates
-
-
-def kind_of_thing(column: Column) -> str:
-    """Return the kind of a column's subjects."""
-    return f"own:{column.column}"
+    # A limit within the tolerance of 0 is as good as 0.
+    limits = [limit for limit in round_limits(values) if abs(limit) >= tolerance_of(column, measure)[0]]
+    return [
+        _of_column(template, place, alike, column, limits, language)
+        for language in plan.languages
+        for template in load_templates("own", language)
+        if template.of in families and (limits or template.template != "own_limit")
+    ]
 
 
 def _of_column(
-    template: Template, place: int, alike: int, column: Column, values: Sequence[float], language: Language
-) -> list[Template]:
-    """Return the template for a column, none if it has no limits to ask about."""
+    template: Template, place: int, alike: int, column: Column, limits: Sequence[float], language: Language
+) -> Template:
+    """Return the template for a column."""
     measure = measures()[column.ask]
-    limits = round_limits(values) if template.template == "own_limit" else []
-    limits = [limit for limit in limits if abs(limit) >= tolerance_of(column, measure)[0]]  # else it is as good as 0
-    if template.template == "own_limit" and not limits:
-        return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))
     plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
@@ -170,9 +158,9 @@ def _of_column(
     suffix = ("" if alike == 1 else f"_{place + 1}") + ("_zh" if language == "zh" else "")
     data |= {
         "template": f"{template.template}{suffix}",
-        "of": kind_of_thing(column),
+        "of": f"own:{column.column}",
         "task_type": template.task_type if template.task_type == "plotting" else measure.task_type,
-        "given": {"limit": limits} if limits else {},
+        "given": {"limit": limits} if template.template == "own_limit" else {},
         "wordings": data["wordings"][place::alike],
     }
     absolute, relative = tolerance_of(column, measure)
@@ -180,7 +168,7 @@ def _of_column(
         slot["abs_tol"], slot["rel_tol"] = slot["abs_tol"] * absolute, slot["rel_tol"] * relative
         if slot["type"] == "tolerance" and slot["unit"] is None and measure.unit:
             slot["unit"] = measure.unit
-    return [Template.model_validate(data)]
+    return Template.model_validate(data)
 
 
 def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
@@ -263,9 +251,9 @@ def subjects_of(
             thing = _thing(group[index], position, names, measure, choices)
             return replace(thing, words={**thing.words, **together})
 
-        name, of, slices = f"own-{place}-{number}", kind_of_thing(column), group[0].slices
         metadata = {"column": column.column, "photos": {str(each.file.sha256): each.name for each in group}}
-        return Subject(name, len(group), shown, metadata, of=of, groups=slices)
+        of, slices = f"own:{column.column}", group[0].slices
+        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=of, groups=slices)
 
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 
@@ -312,20 +300,17 @@ _THOUGHTS = {"name": "I need to know which {what} {file} shows.", "yes": "I need
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
-    arguments: dict[str, JsonValue] = {image: file.name, **extra}
-    if tool == "count_objects":
-        arguments["target"] = column.target
-    if tool == "analyze_lesions" and column.mode:
-        arguments["mode"] = column.mode
-    if tool == "diagnose_pest_disease" and column.crop:
-        arguments["crop"] = column.crop
-    if tool == "measure_fruit_size":
-        arguments["distance_mm"] = column.distance_mm
-    if tool == "measure_weed_phenotype" and column.px_per_cm:
-        arguments["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
-    elif tool == "measure_weed_phenotype" and column.marker_cm:
-        arguments["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
-    return arguments
+    marker = {"type": "circle", "size_cm": column.marker_cm} if column.marker_cm and not column.px_per_cm else None
+    facts: dict[str, dict[str, Any]] = {
+        "count_objects": {"target": column.target},
+        "analyze_lesions": {"mode": column.mode},
+        "diagnose_pest_disease": {"crop": column.crop},
+        "measure_fruit_size": {"distance_mm": column.distance_mm},
+        "measure_weed_phenotype": {
+            "scale_cm_px": column.px_per_cm and float(f"{1 / column.px_per_cm:.6g}"), "scale_marker": marker
+        },
+    }  # fmt: skip
+    return {image: file.name, **extra, **{name: value for name, value in facts.get(tool, {}).items() if value}}
 
 
 def note_of(column: Column, note: str) -> str | None:
