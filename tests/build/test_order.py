@@ -49,12 +49,6 @@ UNIQUE = {
          _step("calculate", {"value": 16}, "0.count", "1.count")],
         _number(16, "2.value"),
     ),
-    "two groups one after the other": _sample(
-        [_step("extract_marked_region", {"box": [1]}, group=0), _step("extract_marked_region", {"box": [2]}, group=0),
-         _step("count_objects", {"count": 7}, "0.box", group=1), _step("count_objects", {"count": 9}, "1.box", group=1),
-         _step("calculate", {"value": 16}, "2.count", "3.count")],
-        _number(16, "4.value"),
-    ),
     "an early result is asked for as well": _sample(
         [COUNTED, _step("calculate", {"value": 350}, "0.count")], _number(7, "0.count"), _number(350, "1.value")
     ),

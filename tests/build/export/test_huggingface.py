@@ -81,17 +81,6 @@ def test_files_that_samples_share_are_stored_once(benchmark, tmp_path):
     assert shard.stat().st_size < 1.5 * path.stat().st_size
 
 
-def test_what_else_lies_there_is_left_alone(benchmark, tmp_path):
-    native = tmp_path / "native"
-    shutil.copytree(benchmark.root, native)
-    (tmp_path / "file").write_text("x")
-    for target in (native, tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(BenchmarkError):
-            export_huggingface(benchmark.root, benchmark.header, benchmark.samples, target)
-    assert load_folder(native).content_hash == benchmark.content_hash
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "native"]
-
-
 def test_a_full_disk_leaves_the_older_export(benchmark, exported, monkeypatch):
     before = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
 
