@@ -406,9 +406,9 @@ def said(labels: list[float], measured: list[float]) -> str:
         }
         more = {"toolset": ("analyze_lesions",), "metadata": {"column": "Severity"}}
         samples.append(plain_sample(files=(file,), reference={"steps": [step]}, **more))
-    pictured = [Pictured(file, label) for file, label in zip(files, labels, strict=True)]
-    names = {str(file.sha256): f"IMG_{k}.jpg" for k, file in enumerate(files)}
-    (line,) = compare_with_tool(samples, [column], {"Severity": pictured}, names)
+    named = zip(files, labels, [f"IMG_{k}.jpg" for k in range(8)], strict=True)
+    pictured = [Pictured(file, label, name=name) for file, label, name in named]
+    (line,) = compare_with_tool(samples, [column], {"Severity": pictured})
     return line
 
 

@@ -26,12 +26,8 @@ def halves(columns: int, rows: int) -> tuple[list[Part], list[Part]]:
 def quarters(columns: int, rows: int) -> list[Part]:
     """Return the quarters of a picture, row by row."""
     x, y = columns // 2, rows // 2
-    return [
-        ("top left", (0, 0, x, y)),
-        ("top right", (x, 0, columns, y)),
-        ("bottom left", (0, y, x, rows)),
-        ("bottom right", (x, y, columns, rows)),
-    ]
+    across, down = (("left", 0, x), ("right", x, columns)), (("top", 0, y), ("bottom", y, rows))
+    return [(f"{row} {side}", (x0, y0, x1, y1)) for row, y0, y1 in down for side, x0, x1 in across]
 
 
 def cut_out(pixels: NDArray[Any], region: Region | Sequence[int] | None) -> NDArray[Any]:
@@ -61,10 +57,6 @@ class AreaTruth:
     @property
     def veg_px(self) -> int:
         return self.crop_px + self.weed_px + self.unnamed_px
-
-    @property
-    def named_px(self) -> int:
-        return self.crop_px + self.weed_px
 
     @property
     def soil_px(self) -> int:
@@ -98,7 +90,8 @@ class AreaTruth:
         pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
         areas = {name: round_significant(count * (gsd_m or 0) ** 2, digits) for name, count in pixels.items()}
         area_m2: JsonValue = None if gsd_m is None else {**areas}
-        weed_share = 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
+        named_px = self.crop_px + self.weed_px
+        weed_share = 100.0 * self.weed_px / named_px if named_px else math.nan
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
             **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},

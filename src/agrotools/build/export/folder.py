@@ -16,9 +16,10 @@ import shutil
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from time import time
 from typing import Any
 from urllib.parse import quote
 
@@ -35,31 +36,27 @@ from agrotools.formats.writing import replace_folder, write_samples
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> None:
     """Write header, samples, card and ``croissant.json`` into ``folder``, whose ``files/`` exist already.
 
     Every sample gets the header's canary GUID, and all offer to refuse if one of them is unanswerable.
     """
-    samples = tuple(samples)
-    may_abstain = not all(sample.answerable for sample in samples)
-    common = {"canary": header.canary, "may_abstain": may_abstain}
-    samples = tuple(sample.model_copy(update=common) for sample in samples)
+    common = {"canary": header.canary, "may_abstain": not all(sample.answerable for sample in samples)}
+    samples = [sample.model_copy(update=common) for sample in samples]
     write_samples(folder, header, samples)
     describe_benchmark(folder, header, samples)
 
 
-def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> None:
     """Write card and ``croissant.json``, no part of the content hash; a user's own ``README.md`` stays."""
-    samples = tuple(samples)
     write_card(folder, header, samples)
     described = croissant(folder, header, samples)
     content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     write_whole(folder / CROISSANT_FILE, content)
 
 
-def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
+def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
     """Copy the benchmark whose files are in ``root`` to ``out``, completely or not at all."""
-    samples = tuple(samples)
     with replace_folder(out) as partial:
         copy_files(root, samples, partial)
         write_benchmark(partial, header, samples)
@@ -189,6 +186,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
         for source in header.sources
     ]
     maker = facts.get("creator", f"agrotools {__version__}, from the sources it names")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
     # The form of versions that Croissant recommends has three numbers.
     short = re.fullmatch(r"\d+(\.\d+)?", header.version)
     return {
@@ -201,7 +199,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
         "license": _spdx(header.licence),
         "url": facts.get("url", CARD_FILE),
         "creator": {"@type": "Organization", "name": maker},
-        "datePublished": _today().isoformat(),
+        "datePublished": datetime.fromtimestamp(int(epoch) if epoch.isdecimal() else time(), UTC).date().isoformat(),
         "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
         "inLanguage": sorted(counted["languages"]),
         "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
@@ -215,12 +213,6 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
 def _spdx(licence: str) -> str:
     """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
     return TERMS["licences"].get(licence, {}).get("spdx", licence)
-
-
-def _today() -> date:
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-    return now.date()
 
 
 def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import hashlib
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from statistics import fmean
@@ -161,11 +161,12 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
-    skipped = seen.skipped
-    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
+    skipped, columns = seen.skipped, list[Column]()
     for column in plan.columns:
-        if column not in columns and column.ask not in column.UNASKED:
-            needs = open_questions_of_column(column, seen)
+        needs = open_questions_of_column(column, seen)
+        if column.is_asked and not needs:
+            columns.append(column)
+        elif needs:
             lacking = ", ".join(dict.fromkeys(need.key for need in needs))
             asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
             reason = f"column is skipped because the plan does not set {lacking}{asked}"
@@ -174,70 +175,66 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             skipped.add(column.column, reason, "add it to the plan")
     agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
     values = {column: answers for column, (answers, _) in agreed.items()}
-    pictures = _select_pictures(values, plan.samples, skipped)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        built = _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
-    return replace(built, agreements=tuple(said for _, said in agreed.values() if said))
+        originals = Originals(Path(scratch))
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
+        part = _part(columns, part_of, plan, originals, skipped)
+        header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
+    samples, used = load_folder(out).samples, dict[str, int]()
+    for column, pictured in part_of.items():
+        of_column = (sample for sample in samples if sample.metadata["column"] == column)
+        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+        used[column] = len(shown)
+        names = {str(each.file.sha256): each.name for each in pictured}
+        for digest in sorted(names.keys() - shown):
+            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
+            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
+    warnings, checks = _unknown_names(columns, part_of), compare_with_tool(samples, columns, part_of)
+    agreements = tuple(said for _, said in agreed.values() if said)
+    return BuiltBenchmark(header, used, skipped, tuple(warnings), n_cleaned, agreements, tuple(checks))
 
 
-def _built(
+def _stored(
     seen: DetectedTable,
     plan: Plan,
-    out: Path,
     columns: Sequence[Column],
     values: Mapping[str, Mapping[Path, Value]],
-    pictures: Collection[Path],
     originals: Originals,
     progress: Progress,
-) -> BuiltBenchmark:
-    skipped = seen.skipped
-    cleaned_paths: set[Path] = set()
-    part_of: dict[str, list[Pictured]] = {}
-    opened: dict[Path, ToolError | None] = {}
-    names: dict[str, str] = {}
+) -> tuple[dict[str, list[Pictured]], int]:
+    """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
+    pictures = _select_pictures(values, plan.samples, seen.skipped)
+    faults: dict[Path, ToolError | None] = {}
+    for column in columns:
+        for path in sorted(pictures & values[column.column].keys() - faults.keys()):
+            if fault := faults.setdefault(path, _fault_of(path, column)):
+                reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+                seen.skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
+            progress("pictures opened", len(faults), len(pictures))
     slices = defaultdict[Path, dict[str, str]](dict)
     for column in (each for each in plan.columns if each.ask == "slice"):
         for _, path, text in seen.cells_of(column.column):
             slices[path] |= {} if cells.is_empty(text) else {column.column: text}
-    for column in columns:
-        files: dict[Path, SampleFile] = {}
-        for path in sorted(pictures & values[column.column].keys()):
-            if path not in opened:
-                opened[path] = _fault_of(path, column)
-                if fault := opened[path]:
-                    reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
-                    skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
-                progress("pictures opened", len(opened), len(pictures))
-            if opened[path] is None:
-                facts = _facts(path, column, plan)
-                cleaned = without_identity(path)
-                is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
-                if cleaned is None and not is_phone:
-                    files[path] = originals.file(path, **facts)
-                else:
-                    suffix = ".jpg" if is_phone else path.suffix.lower()
-                    files[path] = originals.add_content(cleaned or path.read_bytes(), suffix, **facts)
-                    cleaned_paths.add(path)
-                names[str(files[path].sha256)] = path.name
-        part_of[column.column] = [
-            Pictured(files[path], value, slices[path], path.name)
+    cleaned: set[Path] = set()
+    part_of = {
+        column.column: [
+            Pictured(_stored_file(path, column, plan, originals, cleaned), value, slices[path], path.name)
             for path, value in values[column.column].items()
-            if path in files
+            if path in pictures and faults[path] is None
         ]
-    part = _part(columns, part_of, plan, originals, skipped)
-    header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    samples = load_folder(out).samples
-    warnings = tuple(_unknown_names(columns, part_of))
-    checks = tuple(compare_with_tool(samples, columns, part_of, names))
-    shown: dict[str, set[str]] = {column: set() for column in part_of}
-    for sample in samples:
-        shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
-    for column, pictured in part_of.items():
-        for digest in sorted({str(each.file.sha256) for each in pictured} - shown[column]):
-            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
-            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
-    used = {column: len(digests) for column, digests in shown.items()}
-    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths), label_checks=checks)
+        for column in columns
+    }
+    return part_of, len(cleaned)
+
+
+def _stored_file(path: Path, column: Column, plan: Plan, originals: Originals, cleaned: set[Path]) -> SampleFile:
+    facts, content = _facts(path, column, plan), without_identity(path)
+    is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
+    if content is None and not is_phone:
+        return originals.file(path, **facts)
+    cleaned.add(path)
+    suffix = ".jpg" if is_phone else path.suffix.lower()
+    return originals.add_content(content or path.read_bytes(), suffix, **facts)
 
 
 def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:
@@ -441,15 +438,10 @@ class _Pair(NamedTuple):
 
 
 def compare_with_tool(
-    samples: Sequence[Sample],
-    columns: Sequence[Column],
-    part_of: Mapping[str, list[Pictured]],
-    names: Mapping[str, str],
+    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
 ) -> Iterator[str]:
     """Yield a line for each column of numbers that says on how many photos the tool agrees with the table, and where a
     slip in the table explains the rest: another unit, or labels of the photo in the next or previous row.
-
-    ``names``: file names of photos by SHA-256.
     """
     for column in columns:
         measure = measures()[column.ask]
@@ -464,7 +456,7 @@ def compare_with_tool(
             and (value := _value_at(measure.answer, [step.observation.result])) is not None
         }
         pairs = [
-            _Pair(names[digest], float(each.value), measured[digest])
+            _Pair(each.name, float(each.value), measured[digest])
             for each in part_of[column.column]
             if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
         ]

@@ -289,12 +289,15 @@ def _holds(header: str, word: str) -> bool:
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
     decimal, sure, cell = cells.detect_decimal(texts)
     known = decimal if sure else ""
-    numbers = [number for text in texts if (number := cells.quantity_or_none(text, decimal))]
+    numbers: list[cells.Quantity] = []
+    for text in texts:
+        with suppress(cells.CellFault):
+            numbers.append(cells.quantity(text, decimal))
     if not numbers:
         return Column(column=header, ask=NOTHING), "no numbers that can be read (dates, times, ranges?)"
     units = Counter(number.unit for number in numbers)
     target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
-    if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
+    if measure is None and target and not (units.keys() - {None}) and _unit_in(header) is None:
         measure = measures()["count"]
     if measure is None:
         measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")

@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -223,7 +224,6 @@ def _image_column(images: Images, table: Table) -> str:
 
 
 def _is_there(images: Images, cell: str) -> bool:
-    try:
+    with suppress(CellFault):
         return images.find(cell) is not None
-    except CellFault:
-        return False
+    return False

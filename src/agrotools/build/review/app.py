@@ -288,7 +288,7 @@ class Grading(Review):
         return {"rubrics": self.sheet.scheme.rubric}
 
     def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
-        n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
+        n_graded = grades_by(self.sheet, decisions)[reviewer]
         if n_graded == len(self.sheet.items):
             return grading_parts(self.sheet, summarise_grades(self.sheet, decisions))
         # The agreement with others would show how they graded.

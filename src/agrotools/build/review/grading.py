@@ -161,28 +161,24 @@ def open_sheet(
     if different := benchmark_differences(manifests):
         raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them separately")
     scored_mode = common_mode(manifests, mode)
-    answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
+    answers: dict[str, dict[str, tuple[Record, list[tuple[int, int]]]]] = defaultdict(dict)  # by sample and key
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
         for record in record_index(run):
             if record.mode != scored_mode or is_invalid(record):
                 continue
-            key = answer_key(record)
-            if key is None:
+            if (key := answer_key(record)) is None:
                 unanswered[at].append((record.sample.id, record.sample.cluster or record.sample.id))
             else:
-                answers.setdefault(key, (record, []))[1].append((at, record.epoch))
-    drawn = sorted({record.sample.id for record, _ in answers.values()}, key=lambda name: _drawn(seed, name))[:samples]
-    if not drawn:
+                answers[record.sample.id].setdefault(key, (record, []))[1].append((at, record.epoch))
+    if not (drawn := sorted(answers, key=lambda name: _drawn(seed, name))[:samples]):
         raise UsageError("the runs have no answer to grade")
     items: dict[str, Item] = {}
-    by_sample: dict[str, list[str]] = defaultdict(list)
-    for key, (record, _) in answers.items():
-        by_sample[record.sample.id].append(key)
     for number, sample in enumerate(drawn, 1):
-        for letter, key in enumerate(sorted(by_sample[sample], key=lambda key: _drawn(seed, key))):
+        for letter, key in enumerate(sorted(answers[sample], key=lambda key: _drawn(seed, key))):
+            record, given_by = answers[sample][key]
             label = f"{number} {chr(97 + letter) if letter < 26 else letter}"
-            items[key] = Item(key, label, answers[key][0], tuple(answers[key][1]))
+            items[key] = Item(key, label, record, tuple(given_by))
     scheme = scheme or read_scheme(None)
     roots = benchmark_roots(manifests[0], runs[0], data_root)
     shown = {key: facts_of_sample(item.record.sample, ()) for key, item in items.items()}
@@ -269,9 +265,9 @@ def valid_grades(sheet: Sheet, grades: Sequence[Grade]) -> list[Grade]:
     return [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
 
 
-def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> dict[str, int]:
+def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> Counter[str]:
     """Return the number of answers of ``sheet`` that each grader graded."""
-    return dict(Counter(each.reviewer for each in valid_grades(sheet, grades)))
+    return Counter(each.reviewer for each in valid_grades(sheet, grades))
 
 
 def all_graded(sheet: Sheet, grades: Sequence[Grade]) -> bool:
