@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 
 from agrotools.build.quality import order_faults, sequences_that_answer
-from agrotools.core import (
-    BooleanSlot,
-    ExactSlot,
-    Fact,
-    OpenTextSlot,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Slot,
-    ToleranceSlot,
-)
+from agrotools.core import ExactSlot, Fact, OpenTextSlot, ReferenceStep, ReferenceTrajectory, Slot, ToleranceSlot
 from support.plain_sample import plain_sample
 
 
@@ -105,15 +96,6 @@ def test_orders_that_are_not_unique(case):
     assert other in sequences_that_answer(sample)
     named = " -> ".join(other) or "no call at all"
     assert any(fault.startswith(f"{named} gives the answer") for fault in order_faults(sample))
-
-
-def test_a_member_of_a_group_that_nothing_uses_is_idle():
-    steps = [_step("identify_weed", {"is_weed": True}, group=0), _step("identify_weed", {"is_weed": False}, group=0)]
-    answer = BooleanSlot.model_validate(
-        {"name": "weed", "label": "weed", "value": True, "from": "steps[0].observation.is_weed"}
-    )
-    (fault,) = order_faults(_sample(steps, answer))
-    assert "step 1 (identify_weed)" in fault
 
 
 def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():

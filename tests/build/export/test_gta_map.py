@@ -186,8 +186,10 @@ def test_a_number_needs_a_tolerance_and_unknown_tools_can_be_kept(published, tmp
 def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
     """Answers to the calls of one message follow it in their order; arguments may be text."""
 
-    def called(**arguments):
-        return {"type": "function", "function": {"name": "Calculator", "arguments": json.dumps(arguments)}}
+    def asked(*expressions):
+        arguments = [json.dumps({"expression": each}) for each in expressions]
+        called = [{"type": "function", "function": {"name": "Calculator", "arguments": each}} for each in arguments]
+        return {"role": "assistant", "thought": "Add.", "tool_calls": called}
 
     def returned(text):
         return {"role": "tool", "name": "Calculator", "content": {"type": "text", "content": text}}
@@ -196,10 +198,7 @@ def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
         "tools": [{"name": "Calculator"}], "files": [],
         "dialogs": [
             {"role": "user", "content": "What are 1 + 1 and 2 + 2, and their sum?"},
-            {"role": "assistant", "tool_calls": [called(expression="1 + 1"), called(expression="2 + 2")]},
-            returned("2"), returned("4"),
-            {"role": "assistant", "thought": "Add.", "tool_calls": [called(expression="2 + 4")]},
-            returned("6"),
+            asked("1 + 1", "2 + 2"), returned("2"), returned("4"), asked("2 + 4"), returned("6"),
             {"role": "assistant", "content": "2, 4 and 6"},
         ],
         "gt_answer": {"whitelist": [["2"], ["4"], ["6", "six"]], "blacklist": [["7"]]},
