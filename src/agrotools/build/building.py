@@ -105,7 +105,8 @@ def _numbered_samples(pairs: Sequence[str], results: Sequence[Sample | ChainBrok
     twins: dict[str, int] = {}
     for pair, one in zip(pairs, results, strict=True):
         if isinstance(one, ChainBroken):
-            tally.count_broken(one)
+            tally.dropped[one.reason] += 1
+            tally.first = tally.first or one
         elif one.answerable or paired[pair] == _TWINS:
             numbers[one.id] += 1
             samples.append(one.model_copy(update={"id": f"{one.id}-{numbers[one.id]:03d}"}))

@@ -92,10 +92,6 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
     first: BenchmarkError | None = None
 
-    def count_broken(self, error: ChainBroken) -> None:
-        self.dropped[error.reason] += 1
-        self.first = self.first or error
-
     def keep(self, sample: Sample) -> None:
         """Count the tools of a sample that lack a back-end on this machine."""
         steps = sample.reference.steps if sample.reference else ()

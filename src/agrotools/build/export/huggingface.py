@@ -58,23 +58,22 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
     size = next((name for most, name in sizes if len(samples) < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
     known = TERMS["licences"].get(header.licence, {}).get("huggingface")
-    lines = [
-        "---",
-        f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
-        f"license: {known or 'other'}",
-        *([] if known else ["license_name: terms-of-the-sources", "license_link: README.md"]),
-        f"language: {_quoted(languages)}",
-        f"size_categories: {_quoted([size])}",
-        'task_categories: ["visual-question-answering", "image-text-to-text"]',
-        f"tags: {_quoted(tags)}",
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        f"  - split: {SPLIT}",
-        f"    path: {DATA_FOLDER}/{SPLIT}-*.parquet",
-        "---",
-    ]
-    return "\n".join(lines) + "\n\n"
+    licence = known or "other\nlicense_name: terms-of-the-sources\nlicense_link: README.md"
+    return f"""---
+pretty_name: {_quoted(f"{header.name} {header.version}")}
+license: {licence}
+language: {_quoted(languages)}
+size_categories: {_quoted([size])}
+task_categories: ["visual-question-answering", "image-text-to-text"]
+tags: {_quoted(tags)}
+configs:
+- config_name: default
+  data_files:
+  - split: {SPLIT}
+    path: {DATA_FOLDER}/{SPLIT}-*.parquet
+---
+
+"""
 
 
 def _quoted(value: Any) -> str:

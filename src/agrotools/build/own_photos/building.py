@@ -344,11 +344,8 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
             skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
         by_image.setdefault(image, []).append((row, value))
-    values: dict[Path, Value] = {}
-    for image, answers in by_image.items():
-        if (value := _merge_answers(image, answers, column, skipped)) is not None:
-            values[image] = value
-    return values
+    merged = {image: _merge_answers(image, answers, column, skipped) for image, answers in by_image.items()}
+    return {image: value for image, value in merged.items() if value is not None}
 
 
 def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) -> tuple[dict[Path, Value], str]:

@@ -395,17 +395,9 @@ def bound_socket(folder: Path, port: int | None) -> socket.socket:
 
 
 def _bound(port: int) -> socket.socket:
+    number = socket.create_server((ADDRESS, port), backlog=128).detach()
     # With an explicit protocol, asyncio disables Nagle's algorithm, which would delay each response by 40 ms.
-    place = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        # Allows a restart while connections of the last process linger; two listeners are still refused.
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        place.bind((ADDRESS, port))
-        place.listen(128)
-    except BaseException:
-        place.close()
-        raise
-    return place
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=number)
 
 
 def serve_review(page: Review, port: int | None, *, started: Callable[[str], None]) -> None:

@@ -8,6 +8,7 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -285,11 +286,10 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
 def _first_rows(path: Path) -> list[list[str]]:
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
-    try:
-        rows = list(csv.reader(text.splitlines()[: _TABLE_ROWS + 1]))
-    except csv.Error:
-        return []
-    return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
+    with suppress(csv.Error):
+        rows = csv.reader(text.splitlines()[: _TABLE_ROWS + 1])
+        return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
+    return []
 
 
 def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
     result = dict(observation.result) if observation and observation.result else {}
     notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
     artifacts = list(observation.artifacts) if observation else []
-    artifact_names = {artifact.name for artifact in artifacts}
+    artifact_names = [artifact.name for artifact in artifacts]
     truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
     rest = {name: value for name, value in result.items() if name not in truth and value is not None}
     return {
@@ -305,11 +305,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
         "step": step,
         "arguments": [(name, *_argument(value)) for name, value in step.arguments.items()],
         "compared": list(compared_fields(result, truth)),
-        "other": [
-            (name, value_text(value))
-            for name, value in rest.items()
-            if not (isinstance(value, str) and value in artifact_names)
-        ],
+        "other": [(name, value_text(value)) for name, value in rest.items() if value not in artifact_names],
         "notes": notes,
         "flags": flags,
         "artifacts": artifacts,
