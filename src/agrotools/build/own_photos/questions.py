@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -48,6 +48,11 @@ class ColumnNames:
             return cls(column, LabelEntries(entries))
         kind = column.ask if column.ask in ("disease", "pest") else "auto"
         return cls(column, entries_of_labels(labels, kind, column.crop, kb_names()))
+
+    @cached_property
+    def spelt(self) -> dict[str, str]:
+        """One spelling of each name by its first identifier, so that two spellings are a single choice."""
+        return {self.ids_of(name)[0]: name for name in sorted(self.labels.entries, reverse=True)}
 
     def entry_of(self, name: str) -> Entry | None:
         """Return the entry of a name, or None if there is none of that kind on the crop."""
@@ -234,21 +239,17 @@ def subjects_of(
     """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
     names = ColumnNames.of(column, (str(each.value) for each in pictured) if measure.kind == "name" else ())
-    choices: list[str] = []
     if measure.kind == "name":
-        # Two spellings of one name are a single choice.
-        spelt = {names.ids_of(name)[0]: name for name in sorted(names.labels.entries, reverse=True)}
-        choices = sorted(spelt.values())
-        pictured = [each._replace(value=spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
+        pictured = [each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
     clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
-        together = _together(group, names, choices) if measure.kind == "name" else {}
+        together = _together(group, names) if measure.kind == "name" else {}
 
         @cache
         def shown(index: int, position: int) -> Thing:
-            thing = _thing(group[index], position, names, measure, choices)
+            thing = _thing(group[index], position, names, measure)
             return replace(thing, words={**thing.words, **together})
 
         metadata = {"column": column.column, "photos": {str(each.file.sha256): each.name for each in group}}
@@ -258,7 +259,7 @@ def subjects_of(
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 
 
-def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, choices: Sequence[str]) -> Thing:
+def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure) -> Thing:
     file, column = named(each.file, "image", position), names.column
     words = _common_words(column, measure)
     truth: dict[str, JsonValue]
@@ -269,23 +270,22 @@ def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, 
             words["area_ha"] = f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"
     elif measure.kind == "name":
         truth = _named_truth(str(each.value), names)
-        words |= _options(each, names, choices)
+        words |= _options(each, names)
     elif measure.name == "is_weed":
         truth = {"is_weed": bool(each.value)}
     else:
         truth = {"abstained": False, "candidates": [{"kind": "disease" if each.value else "healthy"}]}
-    called = file.name
     thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
     arguments = arguments_of(file, measure.tool, column, measure.arguments)
-    return Thing((file,), measure.tool, arguments, truth, called, thought, words)
+    return Thing((file,), measure.tool, arguments, truth, file.name, thought, words)
 
 
-def _together(group: Sequence[Pictured], names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
+def _together(group: Sequence[Pictured], names: ColumnNames) -> dict[str, str]:
     """Return words for a name to look for, drawn from the group, and for names to choose from."""
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)
-    others = [name for name in choices if name not in values]
+    others = [name for name in sorted(names.spelt.values()) if name not in values]
     offered = {*values, *draw.sample(others, min(_MOST_NAMES, len(others)))}
     words = {"is_sought": names.test_of([sought]), "is_listed": names.test_of(values)}
     for prefix, spell in (("", names.english), ("zh_", names.chinese)):
@@ -369,11 +369,11 @@ def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
     return {"best": best, "abstained": False, "candidates": [candidate]}
 
 
-def _options(each: Pictured, names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
+def _options(each: Pictured, names: ColumnNames) -> dict[str, str]:
     """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
-    others = [name for name in choices if name != correct]
+    others = [name for name in sorted(names.spelt.values()) if name != correct]
     offered = [correct, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
     draw.shuffle(offered)
     suspected = correct if not others or draw.random() < 0.5 else draw.choice(others)
