@@ -9,16 +9,8 @@ from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos, compare_with_tool
 from agrotools.build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
-from agrotools.build.own_photos.proposal import kind_of, open_questions, propose_plan
-from agrotools.build.own_photos.questions import (
-    ColumnNames,
-    Pictured,
-    arguments_of,
-    grouped,
-    note_of,
-    subjects_of,
-    templates_for,
-)
+from agrotools.build.own_photos.proposal import open_questions, propose_plan
+from agrotools.build.own_photos.questions import ColumnNames, Pictured, grouped, subjects_of, templates_for
 from agrotools.build.own_photos.table import match_rows
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.slot_draft import evaluated
@@ -204,15 +196,6 @@ def test_own_questions_of_names_have_no_answer_after_a_result_that_is_none_of_th
         assert all(implied_slot(slot, [{"best": "weed.other"}] * 2).slot is None for slot in slots), template.template
 
 
-def test_what_cells_hold():
-    assert kind_of(["12", "13 mm", "?9"]) != "yes"
-    assert kind_of(["0", "1", "1"], "apples") == "number"
-    assert kind_of(["0", "1", "1"], "diseased") == "yes"
-    assert kind_of([f"pest {number}" for number in range(100)] * 2) == "name"
-    assert kind_of([f"remark {number}" for number in range(100)]) is None
-    assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) is None
-
-
 def test_what_only_the_owner_knows_is_asked(photos):
     header = "yield;diameter;plant height;severity"
     seen = match_rows(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
@@ -370,15 +353,6 @@ def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
     assert all(len({few[digest] for digest in group}) == 1 for group in groups)
     assert sorted(digest for group in groups for digest in group) == sorted(few)
     assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
-
-
-def test_the_scale_is_told_with_the_photo_and_given_to_the_tool():
-    file = SampleFile(name="image_1.jpg", path="x.jpg", kind="image")
-    column = Column(column="h", ask="plant_height", unit="cm", marker_cm=2.4)
-    assert note_of(column, "Pots.") == "Pots. The disc beside the plants has a diameter of 2.4 cm, for scale."
-    given = arguments_of(file, "measure_weed_phenotype", column, {"view": "side"})
-    assert given == {"image": "image_1.jpg", "view": "side", "scale_marker": {"type": "circle", "size_cm": 2.4}}
-    assert note_of(Column(column="h"), " ") is None
 
 
 MEASURED = [4.0, 30.0, 12.0, 21.0, 8.0, 26.0, 16.0, 9.0]
