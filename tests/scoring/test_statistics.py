@@ -123,12 +123,7 @@ def test_holm_adjusts_for_all_that_have_a_p_value():
     estimates = [Estimate(value=0.1, n=20, n_clusters=20, p=p) for p in (0.03, 0.01, None, 0.04)]
     results = adjusted(estimates)
     # By hand: 3 x 0.01, 2 x 0.03, and the last never under the one before it.
-    assert [each.p_adjusted for each in results] == [
-        pytest.approx(0.06),
-        pytest.approx(0.03),
-        None,
-        pytest.approx(0.06),
-    ]
+    assert [each.p_adjusted for each in results] == pytest.approx([0.06, 0.03, None, 0.06])
     assert [each.p for each in results] == [0.03, 0.01, None, 0.04]
     assert [each.differs() for each in results] == [False, True, False, False]
 

@@ -95,14 +95,6 @@ def test_any_change_of_any_file_is_scored_or_refused(tmp_path, sound, name, seed
     assert repr(result) == repr(scored(name, tmp_path, files, embeds))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.sampled_from(NAMES), anything, st.none() | anything, st.none() | anything)
-def test_any_json_in_the_place_of_a_file_is_scored_or_refused(tmp_path, name, predictions, data, judgements):
-    given_ = {"predictions": predictions, "data": data, "judgements": judgements}
-    files = {kind: content for kind, content in given_.items() if content is not None or kind == "predictions"}
-    checked(scored(name, tmp_path, files, embeds=True))
-
-
 CONTENTS: dict[str, bytes] = {
     "empty": b"", "blank": b" \n", "binary": bytes(range(256)), "utf-16": "{}".encode("utf-16"),
     "cut off": b'{"0": {"gold": [', "NaN": b"NaN",
