@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agrotools.report.tables import repeats_table
-from agrotools.scoring.repeats import repeats_of, rerun_interval
+from agrotools.scoring.statistics import repeats_of, rerun_interval
 from support.made_runs import call, end_to_end, made_sample
 from support.runs import summarise
 

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 from zlib import crc32
@@ -34,8 +34,8 @@ from agrotools.scoring.metrics import (
     is_outcome,
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
-from agrotools.scoring.repeats import repeats_of
 from agrotools.scoring.slots import answer_of, outcome_scores
+from agrotools.scoring.statistics import repeats_of
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,
     Invalid,
@@ -48,17 +48,7 @@ from agrotools.scoring.summary import (
     Summary,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import (
-    Rows,
-    SampleTable,
-    Units,
-    by_part,
-    clusters_of,
-    difference_of,
-    metric_of,
-    units_of,
-    units_where,
-)
+from agrotools.scoring.units import Rows, SampleTable, Units, by_part, clusters_of, difference_of, metric_of, units_of
 from agrotools.text.submission import is_complete
 
 
@@ -99,8 +89,7 @@ class RunAggregator:
             is_baseline: True if the policy has no settings that the warnings could advise to change.
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
-        units = {mode: tally.units() for mode, tally in modes}
-        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
+        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, planned or {})
         left_out = [
             f"{mode}: {count_text(n, 'unanswerable sample')} {NO_TWIN}"
@@ -119,8 +108,9 @@ class RunAggregator:
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
         modes = [self.modes.get(mode) for mode in ("end-to-end", "no-tool")]
-        with_tools, without = (mode.units() if mode else dict[str, Units]() for mode in modes)
-        return units_where(with_tools, self.table, lambda kind: kind.no_tool_eligible), without
+        with_tools, without = (mode.units() if mode else {} for mode in modes)
+        eligible = np.array([self.table.kind(at).no_tool_eligible for at in range(len(self.table.kind_of))], dtype=bool)
+        return {name: each.where(eligible[each.samples]) for name, each in with_tools.items()}, without
 
     def _no_tool_part(self) -> NoToolPart | None:
         if not self.modes.keys() & {"no-tool", "end-to-end"}:
@@ -130,7 +120,7 @@ class RunAggregator:
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
         return NoToolPart(
             n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
-            metrics=_metrics(able, self.table),
+            metrics={name: metric for name, each in able.items() if (metric := metric_of(each, self.table))},
             gain=metric_differences(able, no_tool, self.table),
         )
 
@@ -204,9 +194,9 @@ class ModeAggregator:
         if has_text and all(row.metric != OPEN_TEXT for row in rows):
             self.without_open_text.add(place)
 
-    def units(self) -> Mapping[str, Units]:
-        """Return the units of each metric of the mode, which are computed when they are asked for."""
-        return _UnitsOfMode(self.metrics, self._units)
+    def units(self) -> dict[str, Units]:
+        """Return the units of each metric of the mode."""
+        return {metric: self._units(metric) for metric in self.metrics}
 
     @property
     def metrics(self) -> list[str]:
@@ -266,28 +256,24 @@ class ModeAggregator:
         places, _, values = self._rows.get(FAS, Rows()).columns()
         return places, values
 
-    def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
-        """Return the summary of the mode; ``units`` are the units of its metrics."""
+    def summary(self, allow_invalid: bool) -> ModeSummary:
+        """Return the summary of the mode."""
         clusters = clusters_of(np.array(self._samples), self._table)
-        is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
-        is_cluster[clusters] = True
         of_plugins: dict[str, Any] = {}
         for tally in self._plugin_tallies.values():
             of_plugins.update(tally.results())
         return ModeSummary(
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
-            n_clusters=int(is_cluster.sum()),
-            n_underivable=sum(
-                self._mode == "end-to-end" and not self._table.kind(sample).derivable for sample in self._samples
-            ),
+            n_clusters=len(np.unique(clusters)),
+            n_underivable=sum(not self._table.kind(at).derivable for at in self._samples if self._mode == "end-to-end"),
             epochs=self._n_epochs,
             invalid=Invalid(n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
             headline=allow_invalid or not self.withheld,
             withheld=self.withheld,
             no_form=self.no_form,
-            metrics=_metrics(units, self._table),
+            metrics={name: metric for name in self.metrics if (metric := metric_of(self._units(name), self._table))},
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
@@ -327,35 +313,12 @@ def _has_form(record: Record) -> bool | None:
     return is_complete(text, items)
 
 
-class _UnitsOfMode(Mapping[str, Units]):
-    """Units by metric, of which only those in use are held in memory."""
-
-    def __init__(self, metrics: Sequence[str], units: Callable[[str], Units]) -> None:
-        self._metrics, self._units = metrics, units
-
-    def __getitem__(self, metric: str) -> Units:
-        if metric not in self._metrics:
-            raise KeyError(metric)
-        return self._units(metric)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._metrics)
-
-    def __len__(self) -> int:
-        return len(self._metrics)
-
-
-def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    metrics = {name: metric_of(metric_units, table) for name, metric_units in units.items()}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
-
-
 def metric_differences(
     first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable
 ) -> dict[str, Metric]:
-    paired = {name: mine for name, mine in first.items() if name in second and name not in FLOOR_METRICS}
-    metrics = {name: difference_of(mine, second[name], table) for name, mine in paired.items()}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
+    """Return the differences of the metrics that both have, but those of guesses."""
+    names = [name for name in first if name in second and name not in FLOOR_METRICS]
+    return {name: metric for name in names if (metric := difference_of(first[name], second[name], table))}
 
 
 def tallied(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import ExcludedBranch, Fact, HarmfulClaim, OpenTextSlot
-from agrotools.scoring.own_words import after_final_answer
+from agrotools.scoring.keywords import after_final_answer
 from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 
 MOST_WORDS = 150

@@ -144,7 +144,7 @@ def own_words(trajectory: Trajectory) -> str:
 
 def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) -> Score:
     """Return the row of the score of the model's own words."""
-    from agrotools.scoring.own_words import read_words
+    from agrotools.scoring.keywords import read_words
 
     words = own_words(trajectory)
     scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
