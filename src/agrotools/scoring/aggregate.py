@@ -13,7 +13,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
-from agrotools.scoring.error_classes import ErrorTally
+from agrotools.scoring.error_classes import Errors, add_record, error_counts
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
@@ -135,7 +135,8 @@ class ModeAggregator:
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
-        self._error_tally = ErrorTally(mode, protocol)
+        self._errors = Errors()
+        self._protocol: Protocol = protocol
         self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
         """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}
@@ -146,8 +147,7 @@ class ModeAggregator:
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
-        self._mode = mode
-        self._reads_forms = protocol == PREDICTIONS
+        self._mode: Mode = mode
         self._n_answers = self._n_no_form = 0
         self.pairs = PairTally()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
@@ -166,7 +166,7 @@ class ModeAggregator:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
-        if self._reads_forms and (complete := _has_form(record)) is not None:
+        if self._protocol == PREDICTIONS and (complete := _has_form(record)) is not None:
             self._n_answers += 1
             self._n_no_form += not complete
         if not record.sample.answerable:
@@ -182,7 +182,7 @@ class ModeAggregator:
                 self._rows[metric] = Rows()
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
-        self._error_tally.add(record, number, rows)
+        add_record(record, self._errors, self._protocol, rows)
         of_kind = self._seconds[self._table.kind_of[number]]
         of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
@@ -276,7 +276,7 @@ class ModeAggregator:
             metrics={name: metric for name in self.metrics if (metric := metric_of(self._units(name), self._table))},
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
-            errors=self._error_tally.counts(),
+            errors=error_counts(self._errors, self._mode, self._protocol),
             seconds=SecondsByPart(**by_part([*self._seconds], self._table, self._mean_seconds))
             if self._seconds
             else None,
