@@ -13,7 +13,7 @@ largest remainder (the gap first, then its parts), so that the floats of ``parts
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -211,9 +211,9 @@ class CauseTally:
     """Points lost by part, for each sample of a run."""
 
     def __init__(self) -> None:
-        self._losses: dict[tuple[Mode, str], dict[str, float]] = {}
+        self._losses: dict[tuple[Mode, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self._splits: dict[str, dict[str, float]] = {}
-        self._calls: dict[tuple[Mode, str], set[int]] = {}
+        self._calls: dict[tuple[Mode, str], set[int]] = defaultdict(set)
         """Hashes of the calls and results of each sample's epochs that ended with an answer; of the others, 0."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -221,26 +221,21 @@ class CauseTally:
         if record.mode == "end-to-end" and (made := record.trajectory) is not None:
             calls = [each.model_dump(include={"call", "observation"}) for each in made.calls]
             seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
-            self._calls.setdefault((record.mode, record.sample.id), set()).add(seen)
+            self._calls[record.mode, record.sample.id].add(seen)
         sample = record.sample
         value = next((row.value for row in rows if row.metric == (FAS if sample.answerable else SLOT_METRIC)), 1.0)
         if value < 1:
-            self._lose(record.mode, sample.id, first_part(record, rows), 1 - value)
+            self._losses[record.mode, sample.id][first_part(record, rows)] += 1 - value
         if sample.answerable and sample.twin and refusals(record, rows)[FAS]:
-            self._lose(record.mode, sample.twin, READING, 1.0)
-
-    def _lose(self, mode: Mode, sample_id: str, part: str, points: float) -> None:
-        losses = self._losses.setdefault((mode, sample_id), {})
-        losses[part] = losses.get(part, 0.0) + points
+            self._losses[record.mode, sample.twin][READING] += 1.0
 
     def attribute(self, attribution: Attribution) -> None:
         """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first part."""
         epochs = Counter(each.id for each in attribution.samples)
-        self._splits = {}
+        self._splits = {each.id: defaultdict(float) for each in attribution.samples}
         for each in attribution.samples:
-            parts = self._splits.setdefault(each.id, {})
             for part, points in each.parts.items():
-                parts[part] = parts.get(part, 0.0) + points / 100 / epochs[each.id]
+                self._splits[each.id][part] += points / 100 / epochs[each.id]
 
     def losses(self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
@@ -349,26 +344,19 @@ def _by_sample(results: Sequence[Shares]) -> list[tuple[str, dict[str, Fraction]
     samples: dict[str, list[Shares]] = {}
     for each in results:
         samples.setdefault(each.id, []).append(each)
-    return [
-        (
-            epochs[0].cluster,
-            {
-                part: sum((each.shares.get(part, Fraction(0)) for each in epochs), Fraction(0)) / len(epochs)
-                for part in {part for each in epochs for part in each.shares}
-            },
-        )
-        for epochs in samples.values()
-    ]
+    return [(epochs[0].cluster, _mean([each.shares for each in epochs])) for epochs in samples.values()]
+
+
+def _mean(shares: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
+    parts = {part for each in shares for part in each}
+    return {part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares) for part in parts}
 
 
 def _split(results: Sequence[Shares]) -> Split:
     samples = _by_sample(results)
     parts = ordered_parts(part for _, shares in samples for part, share in shares.items() if share)
-    means = {
-        part: sum((shares.get(part, Fraction(0)) for _, shares in samples), Fraction(0)) / len(samples)
-        for part in parts
-    }
-    gap, points = rounded_points(means)
+    means = _mean([shares for _, shares in samples])
+    gap, points = rounded_points({part: means[part] for part in parts})
     clusters = [cluster for cluster, _ in samples]
     intervals = {part: _interval([shares.get(part, 0) for _, shares in samples], clusters) for part in parts}
     score = estimate_mean([float(1 - sum(shares.values())) for _, shares in samples], clusters).interval

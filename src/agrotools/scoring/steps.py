@@ -301,7 +301,8 @@ def _summary_rows(record: Record, action: Action) -> list[Score]:
     rows: list[Score] = []
     if known:
         value, reading = _mean(record.sample, known, action)
-        values: dict[str, JsonValue] = {name: _short(each) for name, each in implied.items() if each.slot}
+        found = {name: each.value for name, each in implied.items() if each.slot}
+        values: dict[str, JsonValue] = {k: v[:200] if isinstance(v, str) else v for k, v in found.items()}
         rows.append(_row(record, "summ_acc", step, value, {**common, **reading, "implied": values}))
     value, reading = _mean(record.sample, slots, action)
     rows.append(_row(record, "summ_acc_truth", step, value, {**common, **reading}))
@@ -320,10 +321,6 @@ def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float,
         "readings": {name: score.reading for name, score in scored.items()},
     }
     return sum(score.value for score in scored.values()) / len(scored), reading
-
-
-def _short(implied: "Implied") -> JsonValue:
-    return implied.value[:200] if isinstance(implied.value, str) else implied.value
 
 
 def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
@@ -383,29 +380,22 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
         value = evaluate_from(slot.from_, results)
     except (UnresolvedRef, ExpressionError) as error:
         return Implied(None, reason=str(error))
-    if isinstance(slot, ToleranceSlot):
-        implied = _number(slot, value)
+    implied: Implied | None = None
+    if isinstance(slot, ToleranceSlot) and (number := plain_number(value)) is not None:
+        differs = abs(number - slot.value) > slot.margin + 1e-9 * abs(slot.value)
+        implied = Implied(slot.model_copy(update={"value": float(number)}), value, differs)
+    elif isinstance(slot, BooleanSlot) and (answer := plain_yes(value)) is not None:
+        implied = Implied(slot.model_copy(update={"value": answer}), value, answer != slot.value)
     elif isinstance(slot, ExactSlot):
         implied = _label(slot, value)
-    elif isinstance(slot, BooleanSlot):
-        implied = _yes_or_no(slot, value)
     elif isinstance(slot, ChoiceSetSlot):
         implied = _members(slot, value)
-    elif isinstance(slot, FileSlot):
-        implied = _file(slot, value)
+    elif isinstance(slot, FileSlot) and isinstance(value, str) and value.strip():
+        choices = tuple(dict.fromkeys((*slot.choices, value)))
+        implied = Implied(slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value)
     elif isinstance(slot, OpenTextSlot):
         implied = _facts(slot, value)
-    else:
-        implied = None
     return implied or Implied(None, value, reason=f"the observations yield no value of type {slot.type}")
-
-
-def _number(slot: ToleranceSlot, value: JsonValue) -> Implied | None:
-    number = plain_number(value)
-    if number is None:
-        return None
-    differs = abs(number - slot.value) > slot.margin + 1e-9 * abs(slot.value)
-    return Implied(slot.model_copy(update={"value": float(number)}), value, differs)
 
 
 def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
@@ -425,13 +415,6 @@ def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
     return Implied(slot.model_copy(update={"value": label, "choices": choices}), value, differs=True)
 
 
-def _yes_or_no(slot: BooleanSlot, value: JsonValue) -> Implied | None:
-    answer = plain_yes(value)
-    if answer is None:
-        return None
-    return Implied(slot.model_copy(update={"value": answer}), value, answer != slot.value)
-
-
 def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return None
@@ -439,13 +422,6 @@ def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
     choices = dict.fromkeys((*slot.choices, *members))
     implied = slot.model_copy(update={"value": tuple(dict.fromkeys(members)), "choices": tuple(choices)})
     return Implied(implied, value, set(members) != set(slot.value))
-
-
-def _file(slot: FileSlot, value: JsonValue) -> Implied | None:
-    if not isinstance(value, str) or not value.strip():
-        return None
-    choices = tuple(dict.fromkeys((*slot.choices, value)))
-    return Implied(slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value)
 
 
 def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
