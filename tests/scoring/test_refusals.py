@@ -27,7 +27,7 @@ from agrotools.scoring import compare, score_record
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 from support.command import run_command
 from support.plain_sample import plain_sample
 from support.runs import manifest, summarise

@@ -30,7 +30,7 @@ from agrotools.core import (
 from agrotools.scoring import RunAggregator, event_counts
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
-from agrotools.text.usual_plan import UsualPlan
+from agrotools.text.answer_form import UsualPlan
 from agrotools.tools import get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from support.plain_sample import plain_sample

@@ -74,7 +74,7 @@ from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
 """Function that asks the model for its answer after these calls and results; it returns None if there is none."""

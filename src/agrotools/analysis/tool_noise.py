@@ -31,7 +31,7 @@ from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import UNKNOWN, format_answer
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import get_tool
 
 SCALES = (0.0, 0.5, 1.0, 2.0)

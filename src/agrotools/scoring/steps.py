@@ -53,11 +53,10 @@ from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
+from agrotools.text.answer_form import Plan, usual_plan
 from agrotools.text.expression_functions import ExpressionError
-from agrotools.text.expressions import evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import evaluate_from, shows_no_answer
 from agrotools.text.submission import lacks_form
-from agrotools.text.usual_plan import Plan, usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 

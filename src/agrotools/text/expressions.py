@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from pydantic import JsonValue
 from simpleeval import SimpleEval
 
+from agrotools.core import AbstainSlot
 from agrotools.core.record import REF_PATTERN, Results, UnresolvedRef, resolve_ref
 from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
 from agrotools.text.expression_functions import (
@@ -307,6 +308,23 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
         raise ExpressionError(_with_refs(error.message, names), hint=_with_refs(error.hint, names)) from None
+
+
+def shows_no_answer(slot: AbstainSlot, results: Results) -> bool:
+    """True if ``results`` show that there is no answer.
+
+    That is if ``from`` of the slot is true or, without one, if no ``from`` of the slots that are asked for has a value.
+    """
+    if slot.from_ is not None:
+        return _value_or_none(slot.from_, results) is True
+    return all(each.from_ is None or _value_or_none(each.from_, results) is None for each in slot.asks)
+
+
+def _value_or_none(expression: str, results: Results) -> object:
+    try:
+        return evaluate_from(expression, results)
+    except (UnresolvedRef, ExpressionError):
+        return None
 
 
 _REF_OR_QUOTED = re.compile(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|{REF_PATTERN.pattern}")
