@@ -105,7 +105,7 @@ class Errors:
 
     total: int = 0
     steps: int = 0
-    counts: Counter[str] = field(default_factory=Counter[str])
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
     samples: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     keyed: Counter[str] = field(default_factory=Counter[str])
     not_looked_for: dict[str, str] = field(default_factory=dict[str, str])
