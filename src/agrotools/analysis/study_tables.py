@@ -32,8 +32,7 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 if TYPE_CHECKING:
-    from agrotools.analysis.harness import HarnessEffects
-    from agrotools.analysis.study import RunState, StudyResult
+    from agrotools.analysis.study import HarnessEffects, RunState, StudyResult
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
