@@ -296,7 +296,7 @@ def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
     form = _submission(answer, items)
-    return not items if form is None else all(read_value(item, form.values[item.name]).unknown for item in items)
+    return not items if form is None else all(read_value(item, form[item.name]).unknown for item in items)
 
 
 @lru_cache(maxsize=256)
@@ -308,7 +308,7 @@ def _submission(answer: str, items: tuple[FormItem, ...]) -> Submission | None:
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
     """Return the value of a slot of free text in the form of an answer, else the whole answer."""
     form = _submission(answer, asked_items(slots))
-    return " ".join(form.values[slot.name]) if form else answer
+    return " ".join(form[slot.name]) if form else answer
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -330,7 +330,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return _score_words(slot, submitted_text(slot, slots, answer))
     if form is None:
         return SlotScore(0.0, {"rule": "no form"})
-    item, written = form_item(slot), form.values[slot.name]
+    item, written = form_item(slot), form[slot.name]
     value = read_value(item, written)
     details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
     return SlotScore(float(_is_right(slot, value, details)), details)

@@ -55,15 +55,12 @@ def answer_form(slots: Sequence[Slot]) -> str:
     form_slots = [slot for slot in asked_slots(slots) if not slot.made_by_tools]
     if not form_slots:
         return ""
-    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
+    branched = {slot.name for slot in form_slots if isinstance(slot, OpenTextSlot) and slot.excluded}
+    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * (slot.name in branched)}" for slot in form_slots]
     return "\n".join([*form_lines(slots), "where", *meanings])
 
 
 _ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)"
-
-
-def _has_branches(slot: Slot) -> bool:
-    return isinstance(slot, OpenTextSlot) and bool(slot.excluded)
 
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
@@ -91,13 +88,8 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
 
     Slots without a value and slots answered by a figure are left out.
     """
-    lines: list[str] = []
-    for slot in asked_slots(slots):
-        value = values.get(slot.name)
-        if value is None or slot.made_by_tools:
-            continue
-        lines.append(f"{slot.name}: {_written(slot, value)}")
-    return "\n".join(lines)
+    given = [(slot, values.get(slot.name)) for slot in asked_slots(slots) if not slot.made_by_tools]
+    return "\n".join(f"{slot.name}: {_written(slot, value)}" for slot, value in given if value is not None)
 
 
 def _written(slot: Slot, value: JsonValue) -> str:
@@ -204,10 +196,9 @@ class GuessModel:
 
         Only the part of ``slots`` that the answer form shows is read.
         """
-        form_slots = asked_slots(slots)
         # Most guesses are constants, and features take far longer than the rest.
         features = None if self.of_form(slots) else prompt_features(query, sample_files)
-        guesses = {slot.name: self.value_of(slot, features) for slot in form_slots}
+        guesses = {slot.name: self.value_of(slot, features) for slot in asked_slots(slots)}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def of_form(self, slots: Sequence[Slot]) -> bool:
@@ -355,15 +346,10 @@ class UsualPlan(NamedTuple):
     """Possible meanings of the figure asked for; none if none is."""
 
 
-class _Question(NamedTuple):
-    """Questions of one answer form and figure. ``words`` is a unit vector."""
-
-    words: Mapping[str, float]
-    figures: Sequence[str]
-
-
 class _Form(NamedTuple):
-    questions: Sequence[_Question]
+    """Questions of one answer form by figure, each as a unit vector of words with the figures, and plans by files."""
+
+    questions: Sequence[tuple[Mapping[str, float], Sequence[str]]]
     plans: Mapping[int, Plan]
 
 
@@ -400,10 +386,10 @@ def usual_plan(query: str, n_files: int) -> UsualPlan | None:
     for form in forms.values():
         if n_files not in form.plans:
             continue
-        for question in form.questions:
-            found = sum(value * question.words.get(word, 0.0) for word, value in words.items())
+        for known, figures in form.questions:
+            found = sum(value * known.get(word, 0.0) for word, value in words.items())
             if found > likeness:
-                best, likeness = UsualPlan(form.plans[n_files], question.figures), found
+                best, likeness = UsualPlan(form.plans[n_files], figures), found
     return best
 
 
@@ -420,16 +406,15 @@ def _shipped_forms() -> tuple[dict[str, float], dict[str, _Form]]:
     shares = [question["words"] for entry in shipped.values() for question in entry["questions"]]
     n_with_word = Counter(word for words in shares for word in words)
     weights = {word: math.log(len(shares) / n) for word, n in n_with_word.items()}
-    return weights, {key: _form(entry, weights) for key, entry in shipped.items()}
-
-
-def _form(entry: Mapping[str, Any], weights: Mapping[str, float]) -> _Form:
-    questions = [
-        _Question(_unit_vector({word: share * weights[word] for word, share in each["words"].items()}), each["figures"])
-        for each in entry["questions"]
-    ]
-    plans = {int(n): tuple((tool, arguments) for tool, arguments in calls) for n, calls in entry["plans"].items()}
-    return _Form(questions, plans)
+    forms: dict[str, _Form] = {}
+    for key, entry in shipped.items():
+        questions = [
+            ({word: share * weights[word] for word, share in each["words"].items()}, each["figures"])
+            for each in entry["questions"]
+        ]
+        plans = {int(n): tuple((tool, arguments) for tool, arguments in calls) for n, calls in entry["plans"].items()}
+        forms[key] = _Form([(_unit_vector(words), figures) for words, figures in questions], plans)
+    return weights, forms
 
 
 def _unit_vector(vector: Mapping[str, float]) -> dict[str, float]:

@@ -16,7 +16,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 from simpleeval import SimpleEval
@@ -196,21 +196,9 @@ def element(container: Value, key: object) -> Value:
     return container[key]
 
 
-def _lacks(item: Value, container: Value) -> bool:
-    return not _contains(item, container)
-
-
-def _negative(value: Value) -> Number:
-    return -number(value, "-")
-
-
-def _positive(value: Value) -> Number:
-    return +number(value, "+")
-
-
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: _negative,
-    ast.UAdd: _positive,
+    ast.USub: lambda value: -number(value, "-"),
+    ast.UAdd: lambda value: +number(value, "+"),
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -219,7 +207,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: _ordered(">", operator.gt),
     ast.GtE: _ordered(">=", operator.ge),
     ast.In: _contains,
-    ast.NotIn: _lacks,
+    ast.NotIn: lambda item, container: not _contains(item, container),
 }
 
 
@@ -257,8 +245,8 @@ def evaluate(
             not finite, or more work than the limits allow.
     """
     evaluation = _Evaluation(expression, variables or {}, {**FUNCTIONS, **(functions or {})})
-    if constants is not None:
-        evaluation.replace_numbers(constants)
+    for node, value in zip(evaluation.number_nodes(), constants, strict=True) if constants is not None else ():
+        node.value = value
     return evaluation.run()
 
 
@@ -268,7 +256,7 @@ def numbers_written(expression: str, variables: Mapping[str, Any] | None = None)
     Raises:
         ExpressionError: the expression cannot be parsed.
     """
-    return _Evaluation(expression, variables or {}).numbers()
+    return [cast(Number, node.value) for node in _Evaluation(expression, variables or {}).number_nodes()]
 
 
 def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
@@ -302,7 +290,11 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
             f"the expression has {len(text)} characters, more than {MAX_FROM_CHARACTERS}", hint="write a shorter one"
         )
     names: dict[str, str] = {}
-    short = _REF_OR_QUOTED.sub(lambda match: match[0] if match["quoted"] else _name_of(match[0], names), text)
+
+    def name_of(match: re.Match[str]) -> str:
+        return match[0] if match["quoted"] else names.setdefault(match[0], f"ref_value_{len(names)}")
+
+    short = _REF_OR_QUOTED.sub(name_of, text)
     variables = {name: _arithmetic_value(ref, results) for ref, name in names.items()}
     try:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
@@ -330,10 +322,6 @@ def _value_or_none(expression: str, results: Results) -> object:
 _REF_OR_QUOTED = re.compile(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|{REF_PATTERN.pattern}")
 
 
-def _name_of(ref: str, names: dict[str, str]) -> str:
-    return names.setdefault(ref, f"ref_value_{len(names)}")
-
-
 def _with_refs(text: str, names: dict[str, str]) -> str:
     for ref, name in reversed(names.items()):
         text = text.replace(name, ref)
@@ -346,11 +334,6 @@ def _arithmetic_value(ref: str, results: Results) -> JsonValue:
         if item is None or (isinstance(item, float) and not math.isfinite(item)):
             raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
     return value
-
-
-class _NumberNode(Protocol):
-    value: Number
-    col_offset: int
 
 
 class _Evaluation(SimpleEval):
@@ -372,17 +355,10 @@ class _Evaluation(SimpleEval):
         self._functions = functions
         self._elements_left = MAX_ELEMENTS_READ
 
-    def numbers(self) -> list[Number]:
-        return [node.value for node in self._number_nodes()]
-
-    def replace_numbers(self, numbers: Sequence[Number]) -> None:
-        for node, value in zip(self._number_nodes(), numbers, strict=True):
-            node.value = value
-
-    def _number_nodes(self) -> list[_NumberNode]:
+    def number_nodes(self) -> list[ast.Constant]:
+        """Return the nodes of the numbers written in the expression, in order."""
         nodes = [node for node in ast.walk(self._tree) if isinstance(node, ast.Constant)]
-        numbers = [cast(_NumberNode, node) for node in nodes if type(node.value) in (int, float)]
-        return sorted(numbers, key=lambda node: node.col_offset)
+        return sorted((node for node in nodes if type(node.value) in (int, float)), key=lambda node: node.col_offset)
 
     def run(self) -> Value:
         try:

@@ -19,6 +19,8 @@ from agrotools.text.units import fold_case, unit_at
 UNKNOWN = "unknown"
 """Value by which an answer abstains in an item; alone on a line, in all items."""
 _UNKNOWN = (UNKNOWN, "未知")
+_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
+"""``unknown``, also with a remark or the unit of the form behind it, but with no value."""
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
 _SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
@@ -39,10 +41,8 @@ _EITHER = late_pattern(r"(?<![\d.,])(\d{1,3}),(?=\d{3}(?![\d.,]*\d))")
 _MOST_CHARACTERS = 100_000
 
 
-class Submission(NamedTuple):
-    """Values of a form by name of the item, as they were written: usually one, several if they differ."""
-
-    values: Mapping[str, tuple[str, ...]]
+Submission = dict[str, tuple[str, ...]]
+"""Values of a form by name of the item, as they were written: usually one, several if they differ."""
 
 
 def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
@@ -55,10 +55,9 @@ def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
     after = _last_lines(text[found[0] :] if found else text, items, names)
     form = after or (found[1] if found else None)
     numbers = [item.name for item in items if item.is_number]
-    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form.values[name]):
-        points = {name: tuple(_EITHER.sub(r"\1.", value) for value in form.values[name]) for name in numbers}
-        return Submission({**form.values, **points})  # 3,755 is 3.755 beside 12,5
-    return form
+    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form[name]):
+        form |= {name: tuple(_EITHER.sub(r"\1.", value) for value in form[name]) for name in numbers}
+    return form  # where 3,755 is 3.755 beside 12,5
 
 
 @lru_cache(maxsize=1_000)
@@ -86,7 +85,7 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
             continue
         for fields in _objects(value):
             if (values := _of_object(fields, names)).keys() >= {each.name for each in items}:
-                return end, Submission(values)
+                return end, values
     return None
 
 
@@ -99,8 +98,8 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from _objects(each)
 
 
-def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    values: dict[str, tuple[str, ...]] = {}
+def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> Submission:
+    values: Submission = {}
     for key, value in fields.items():
         if (name := names.get(name_key(key))) and value is not None:
             values[name] = (*values.get(name, ()), _as_text(value))
@@ -123,14 +122,14 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
     A name that repeats in a later paragraph begins the next form there; in the same one it has two values.
     """
     last: Submission | None = None
-    values: dict[str, tuple[str, ...]] = {}
+    values: Submission = {}
     paragraphs: dict[str, int] = {}
     paragraph = 0
     for line in text.splitlines():
         if not line.strip():
             paragraph += 1
         elif _is_unknown(line):
-            last, values = Submission({item.name: (line,) for item in items}), {}
+            last, values = {item.name: (line,) for item in items}, {}
         elif found := _value_in(line, names):
             name, value = found
             if name in values and (before := paragraphs[name]) < paragraph:
@@ -138,7 +137,7 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
             values[name] = (*(each for each in values.get(name, ()) if each != value), value)
             paragraphs[name] = paragraph
             if len(values) == len(items):
-                last = Submission(dict(values))
+                last = dict(values)
     return last
 
 
@@ -158,14 +157,6 @@ def _is_unknown(text: str) -> bool:
     return normalise(text).strip(_MARKS) in _UNKNOWN
 
 
-def _abstains(text: str) -> bool:
-    """Return True for ``unknown``, also with a remark or the unit of the form behind it, but with no value."""
-    return _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)) is not None
-
-
-_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
-
-
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
     """True if ``text`` submits a value of its type for each of ``items``, right or wrong.
 
@@ -173,7 +164,7 @@ def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -
     """
     if (form := read_submission(text, items)) is None:
         return False
-    values = [read_value(item, form.values[item.name]) for item in items]
+    values = [read_value(item, form[item.name]) for item in items]
     return all(value.readable and (value.listed or not listed) for value in values)
 
 
@@ -209,8 +200,10 @@ def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
 
 @lru_cache(maxsize=4_000)
 def _read_value(item: FormItem, text: str) -> FormValue:
-    if _abstains(text) and not _names_option(item, text):
-        return FormValue(unknown=True)
+    if _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)):
+        named = (name for name in option_names(item) if name.startswith(_UNKNOWN))
+        if not any(label_key(text).startswith(name) for name in named):
+            return FormValue(unknown=True)
     if item.free_text:
         return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
     if item.is_number:
@@ -231,10 +224,6 @@ def _read_value(item: FormItem, text: str) -> FormValue:
     parts = [_REMARK.sub("", each).strip(_QUOTES) for each in _BETWEEN.split(plain)]
     chosen = tuple(dict.fromkeys(known.get(part, part) for part in parts if part))
     return FormValue(names=chosen, listed={*chosen} <= {*known.values()}) if chosen else _UNREADABLE
-
-
-def _names_option(item: FormItem, text: str) -> bool:
-    return any(label_key(text).startswith(name) for name in option_names(item) if name.startswith(_UNKNOWN))
 
 
 def _number(item: FormItem, text: str) -> FormValue:
