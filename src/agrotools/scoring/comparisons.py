@@ -294,8 +294,13 @@ def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
 
 def headline_metrics(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
     """Return the modes and metrics that are compared between runs; none for a quick part."""
-    modes = [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline and not summary.quick]
-    return [(mode, each) for mode in modes for each in tally.modes[mode].metrics if mode in METRICS[each].compared_in]
+    return [
+        (mode, each)
+        for mode in MODES
+        if mode in tally.modes and summary.modes[mode].headline and not summary.quick
+        for each in tally.modes[mode].metrics
+        if mode in METRICS[each].compared_in
+    ]
 
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:

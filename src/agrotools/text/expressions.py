@@ -196,9 +196,17 @@ def element(container: Value, key: object) -> Value:
     return container[key]
 
 
+def _lacks(item: Value, container: Value) -> bool:
+    return not _contains(item, container)
+
+
+def _signed(sign: str, apply_sign: Callable[[Number], Number]) -> Callable[[Value], Number]:
+    return lambda value: apply_sign(number(value, sign))
+
+
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: lambda value: -number(value, "-"),
-    ast.UAdd: lambda value: +number(value, "+"),
+    ast.USub: _signed("-", operator.neg),
+    ast.UAdd: _signed("+", operator.pos),
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -207,7 +215,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: _ordered(">", operator.gt),
     ast.GtE: _ordered(">=", operator.ge),
     ast.In: _contains,
-    ast.NotIn: lambda item, container: not _contains(item, container),
+    ast.NotIn: _lacks,
 }
 
 
