@@ -14,7 +14,7 @@ largest remainder (the gap first, then its parts), so that the floats of ``parts
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -339,42 +339,34 @@ def _sample_split(result: Shares) -> SampleSplit:
     )
 
 
-def _by_sample(results: Sequence[Shares]) -> list[tuple[str, dict[str, Fraction]]]:
-    """Return the cluster of each sample and its shares, averaged over its epochs."""
-    samples: dict[str, list[Shares]] = {}
-    for each in results:
-        samples.setdefault(each.id, []).append(each)
-    return [(epochs[0].cluster, _mean([each.shares for each in epochs])) for epochs in samples.values()]
-
-
 def _mean(shares: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
     parts = {part for each in shares for part in each}
     return {part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares) for part in parts}
 
 
 def _split(results: Sequence[Shares]) -> Split:
-    samples = _by_sample(results)
-    parts = ordered_parts(part for _, shares in samples for part, share in shares.items() if share)
-    means = _mean([shares for _, shares in samples])
+    samples: dict[str, list[Shares]] = {}
+    for each in results:
+        samples.setdefault(each.id, []).append(each)
+    clusters = [epochs[0].cluster for epochs in samples.values()]
+    lost = [_mean([each.shares for each in epochs]) for epochs in samples.values()]
+    parts = ordered_parts(part for shares in lost for part, share in shares.items() if share)
+    means, none = _mean(lost), [0.0] * len(lost)
     gap, points = rounded_points({part: means[part] for part in parts})
-    clusters = [cluster for cluster, _ in samples]
-    intervals = {part: _interval([shares.get(part, 0) for _, shares in samples], clusters) for part in parts}
-    score = estimate_mean([float(1 - sum(shares.values())) for _, shares in samples], clusters).interval
-    intervals["gap"] = score and Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
+    intervals: dict[str, Interval] = {}
+    for part in parts:  # by the cluster bootstrap of paired differences
+        if each := estimate_difference([float(shares.get(part, 0)) for shares in lost], none, clusters).interval:
+            intervals[part] = Interval(lower=100 * each.lower, upper=100 * each.upper)
+    if score := estimate_mean([float(1 - sum(shares.values())) for shares in lost], clusters).interval:
+        intervals["gap"] = Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
     return Split(
-        n=len(samples),
+        n=len(lost),
         n_clusters=len(set(clusters)),
         score=max(0.0, 100 - gap),
         gap=gap,
         parts=points,
-        intervals={part: each for part, each in intervals.items() if each is not None},
+        intervals=intervals,
     )
-
-
-def _interval(values: Sequence[Fraction | int], clusters: Sequence[Hashable]) -> Interval | None:
-    """Return the interval of the mean of ``values``, in points, by the cluster bootstrap of paired differences."""
-    interval = estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval
-    return interval and Interval(lower=100 * interval.lower, upper=100 * interval.upper)
 
 
 def _joint(results: Sequence[Shares]) -> tuple[JointParts, ...]:

@@ -28,7 +28,6 @@ from agrotools.core import (
     Sample,
     Score,
     Slot,
-    Step,
     ToolCall,
     ToolError,
     ToolErrorKind,
@@ -155,7 +154,10 @@ def arguments_key(arguments: Any) -> str:
         return repr(arguments)[:10_000]
 
 
-_ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
+_CLASS_OF_KIND: dict[ToolErrorKind, str] = {
+    "unknown_tool": "wrong_tool_name", "invalid_argument": "invalid_arguments", "missing_metadata": "invalid_arguments"
+}  # fmt: skip
+"""Error class of a failed call; of other kinds it is ``tool_error``."""
 NOT_IN_CALLS: dict[str, str] = dict.fromkeys(OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call")
 """Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
@@ -262,8 +264,8 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
             errors.add(_class_of_unread(step.reason), key)
     worked: dict[str, list[Arguments]] = {}
     for step in calls:
-        if error := _class_of_step(step):
-            errors.add(error, key)
+        if step.observation and (error := step.observation.error):
+            errors.add(_CLASS_OF_KIND.get(error.kind, "tool_error"), key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
@@ -290,16 +292,6 @@ def _repeated(tools: Sequence[str]) -> set[str]:
 def _class_of_unread(reason: str) -> str:
     """Return the class of a reply that could not be parsed, from the parser's message."""
     return "invalid_json" if any(words in reason for words in _NO_JSON) else "format_error"
-
-
-def _class_of_step(step: Step) -> str | None:
-    """Return the error class of a call; None if the call succeeded."""
-    error = step.observation.error if step.observation else None
-    if error is None:
-        return None
-    if error.kind == "unknown_tool":
-        return "wrong_tool_name"
-    return "invalid_arguments" if error.kind in _ARGUMENT_KINDS else "tool_error"
 
 
 def add_missed_keywords(record: Record, errors: Errors) -> None:
@@ -370,17 +362,14 @@ _WORD = re.compile(r"[^\W\d_][^\W_]{1,28}(?![^\W_])")
 
 def keywords(text: str) -> list[str]:
     """Return at most 21 keywords of ``text`` in lower case, by frequency and then by position."""
-    words = (_singular(word) for word in map(str.lower, _WORD.findall(text)) if _may_be_noun(word))
+    words = (word for word in map(str.lower, _WORD.findall(text)) if word not in _function_words())
+    words = (_singular(word) for word in words if not (word.endswith("ly") and len(word) > 4))
     return [word for word, _ in Counter(words).most_common(MOST)]
 
 
 @cache
 def _function_words() -> frozenset[str]:
     return frozenset(" ".join(data_lines("function_words.txt")).split())
-
-
-def _may_be_noun(word: str) -> bool:
-    return word not in _function_words() and not (word.endswith("ly") and len(word) > 4)
 
 
 def _singular(word: str) -> str:

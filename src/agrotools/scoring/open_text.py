@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import ExcludedBranch, Fact, HarmfulClaim, OpenTextSlot
+from agrotools.core import ExcludedBranch, Fact, OpenTextSlot
 from agrotools.scoring.keywords import after_final_answer
 from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 
@@ -224,13 +224,9 @@ def find_harmful(slot: OpenTextSlot, answer: str) -> list[dict[str, JsonValue]]:
     text = after_final_answer(answer)
     made: list[dict[str, JsonValue]] = []
     for harm in slot.harmful:
-        if words := _said(harm.phrases, text) if harm.match == "use" else _contrary(slot, harm, text):
+        fact = next((fact for fact in slot.facts if fact.phrases == harm.phrases), Fact(phrases=harm.phrases))
+        read = read_fact(fact, text)
+        if words := _said(harm.phrases, text) if harm.match == "use" else read.denied * (not read.said):
             fields = harm.model_dump(mode="json", include={"claim", "kind", "source", "date", "region"})
             made.append({**fields, "words": words})
     return made
-
-
-def _contrary(slot: OpenTextSlot, harm: HarmfulClaim, text: str) -> str:
-    fact = next((fact for fact in slot.facts if fact.phrases == harm.phrases), Fact(phrases=harm.phrases))
-    read = read_fact(fact, text)
-    return "" if read.said else read.denied

@@ -219,18 +219,17 @@ def guess_score(sample: Sample) -> float:
 
 def _score_of_guess(sample: Sample) -> float:
     answer, counted = guessed_text(sample, sample.answer), [*filter(counts_as_guessable, sample.answer)]
-    asks_chart = any(isinstance(slot, PlotSlot) for slot in counted)
-    chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
-    weights = sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
-    return sum(slot.weight * _score_of_part(slot, sample.answer, answer, chart) for slot in counted) / weights
+    total = 0.0
+    for slot in counted:
+        if isinstance(slot, PlotSlot):
+            from agrotools.scoring.plots import score_plot
 
-
-def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSpec | None) -> float:
-    if not isinstance(slot, PlotSlot):
-        return score_slot(slot, slots, answer).value
-    from agrotools.scoring.plots import score_plot
-
-    return score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
+            chart = guessed_chart(sample) if answer != UNKNOWN else None
+            score = score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
+        else:
+            score = score_slot(slot, sample.answer, answer).value
+        total += slot.weight * score
+    return total / sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
 
 
 def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
@@ -368,17 +367,16 @@ def _is_right(slot: Slot, value: FormValue, details: dict[str, JsonValue]) -> bo
     if isinstance(slot, FileSlot):
         return value.names == (slot.value,)
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        return len(value.names) == 1 and _is_name(value.names[0], slot)
+        if len(value.names) != 1:
+            return False
+        (name,) = value.names
+        return name == slot.value if name in slot.choices else name in map(label_key, slot.names)
     if value.number is None:
         return False
     gold, margin = float(slot.value), slot.margin if isinstance(slot, ToleranceSlot) else 0.0
     low, high = value.number
     details["off_by"] = max(abs(low - gold), abs(high - gold))
     return within(gold, margin, low, high)
-
-
-def _is_name(name: str, slot: ExactSlot) -> bool:
-    return name == slot.value if name in slot.choices else name in map(label_key, slot.names)
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:

@@ -90,7 +90,9 @@ def step_scores(record: Record) -> list[Score]:
         why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
         raise RunStoreError(why, hint="the run was made with another version of the benchmark, or the file was altered")
     rows: list[Score] = []
-    plan = _known_plan(record.sample)
+    usual = usual_plan(record.sample.query, len(record.sample.files))
+    # No plan is known for some questions, and one of its tools may not be offered.
+    plan = usual.calls if usual and {tool for tool, _ in usual.calls} <= {*record.sample.toolset} else None
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
@@ -124,7 +126,9 @@ def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> S
 
 def _call_rows(record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]) -> list[Score]:
     call = action.calls[0] if isinstance(action, CallTools) else None
-    open_steps = _open_steps(index, steps)
+    group = steps[index].group
+    alike = [at for at in range(index + 1, len(steps)) if group is not None and steps[at].group == group]
+    open_steps = [index, *alike]  # members of the group that are not in the history shown
     tools: dict[str, JsonValue] = {"predicted": call.tool if call else None, "reference": steps[index].tool}
     tool_right = call is not None and any(steps[step].tool == call.tool for step in open_steps)
     right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
@@ -140,12 +144,6 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
         _row(record, "arg_acc_strict", index, float(equal), tools),
         _row(record, "ear", index, float(isinstance(action, Answer)), {"predicted": action.kind}),
     ]
-
-
-def _known_plan(sample: Sample) -> Plan | None:
-    """Return the usual plan for such a question; None if none is known, or one of its tools is not offered."""
-    usual = usual_plan(sample.query, len(sample.files))
-    return usual.calls if usual and {tool for tool, _ in usual.calls} <= {*sample.toolset} else None
 
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None) -> list[Score]:
@@ -165,14 +163,6 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan
     rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
     names = ("tool_acc", "arg_acc")
     return [rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
-
-
-def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
-    """Return the step and the later members of its group, none of which is in the history shown at ``index``."""
-    group = steps[index].group
-    return [index] + [
-        later for later in range(index + 1, len(steps)) if group is not None and steps[later].group == group
-    ]
 
 
 def _arguments(
@@ -223,7 +213,8 @@ def compare_calls(
     if not isinstance(tool, ToolSpec) and tool.resolver is not None:
         resolved = _resolved(tool, arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
-    files = _files_of(by_name, spec, reference)
+    names = (reference.get(name) for name, kind in spec.agreement.items() if kind == "file")
+    files = [by_name[name] for name in names if isinstance(name, str) and name in by_name]
     spec = _with_known_defaults(spec, files, reference, result)
     width, height = (files[0].width_px, files[0].height_px) if files else (None, None)
     frame = (width, height) if width and height else None
@@ -252,12 +243,6 @@ def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
     before = takewhile(lambda each: each.observation is not step.observation, steps)
     results = (each.observation.result for each in before if each.observation)
     return list(islice(chain.from_iterable(map(numbers_in, results)), MOST_OBSERVED))
-
-
-def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Arguments) -> list[SampleFile]:
-    """Return the files that the reference call reads, in the order of the tool's arguments."""
-    file_names = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
-    return [by_name[name] for name in file_names if isinstance(name, str) and name in by_name]
 
 
 def _with_known_defaults(

@@ -51,11 +51,6 @@ class Judgement(FrozenModel):
     """Names of images in the question that the judge could not be shown."""
 
 
-def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
-    """Return True if the judgement used ``rubrics`` (None: the shipped ones) or its metric has no rubrics."""
-    return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
-
-
 Judgements = Mapping[str, Sequence[Judgement]]
 """Judgements by the question that they reply to (``JudgeQuestion.asked``)."""
 
@@ -197,7 +192,8 @@ class JudgedRows:
         self._rubrics = rubrics
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        used = [each for each in judgements if _is_by(each, self._rubrics)]
+        digest = rubrics.digest if rubrics else ""
+        used = [each for each in judgements if each.rubrics == digest or not has_rubrics(each.metric)]
         asked = {each.metric for each in used if each.label is None}
         kinds = JUDGED_METRICS.items() if asked else ()  # it imports the judges of all plug-ins
         self.metrics = [name for name, kind in kinds if (kind.replies_of or name) in asked]

@@ -372,7 +372,9 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
-    metric = _calibrated_metric()
+    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
+    if not known:
+        raise UsageError("no installed benchmark has answers that are graded against a reference text")
     labels: dict[JudgeQuestion, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split at separators within texts
         if line.strip():
@@ -381,15 +383,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
             except ValidationError as error:
                 hint = "every line holds question, reference, answer and grade (0, 1 or 2)"
                 raise UsageError(f"{source}, line {number}: {first_error(error)}", hint=hint) from error
-            labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
+            labels[open_question(known[0], "answer", item.question, item.reference, item.answer)] = item.grade
     if not labels:
         raise UsageError(f"{source} contains no answers with grades")
     return labels
-
-
-def _calibrated_metric() -> str:
-    """Return the metric of answers that are compared with a reference text, as labelled answers are."""
-    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
-    if not known:
-        raise UsageError("no installed benchmark has answers that are graded against a reference text")
-    return known[0]
