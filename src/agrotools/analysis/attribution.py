@@ -202,6 +202,10 @@ async def _attribute(
     games: dict[int, SampleGame] = {}
     asked: list[tuple[int, tuple[Step, ...]]] = []
 
+    async def note(at: int, history: tuple[Step, ...]) -> None:
+        """Count a request instead of sending it."""
+        asked.append((at, history))
+
     async def play(at: int) -> Shares:
         record, scores, twin_refused = records[at]
         with TemporaryDirectory(prefix="agrotools-") as scratch:
@@ -209,7 +213,7 @@ async def _attribute(
                 record, scores, call_runner(record, opened, executor, Path(scratch)), twin_refused=twin_refused
             )
             if rerun:
-                game.ask = partial(_noted, asked, at)
+                game.ask = partial(note, at)
             return await game.shares()
 
     async with executor_of(opened, workers) as executor:
@@ -231,27 +235,22 @@ async def _each(
     act: Callable[[int], Awaitable[Shares]], places: Sequence[int], what: str, progress: Progress
 ) -> list[Shares]:
     """Return the result of ``act`` for each place, a few at a time."""
-    results: dict[int, Shares] = {}
-    waiting = iter(places)
+    free, done = asyncio.Semaphore(_IN_WORK), 0
     progress(what, 0, len(places))
 
-    async def take() -> None:
-        for at in waiting:
-            results[at] = await act(at)
-            progress(what, len(results), len(places))
+    async def one(at: int) -> Shares:
+        nonlocal done
+        async with free:
+            shares = await act(at)
+        progress(what, done := done + 1, len(places))
+        return shares
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(_IN_WORK):
-                group.create_task(take())
+            tasks = [group.create_task(one(at)) for at in places]
     except* AgrotoolsError as failed:
         raise failed.exceptions[0] from None
-    return [results[at] for at in places]
-
-
-async def _noted(asked: list[tuple[int, tuple[Step, ...]]], at: int, history: tuple[Step, ...]) -> None:
-    """Count a request instead of sending it."""
-    asked.append((at, history))
+    return [task.result() for task in tasks]
 
 
 async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], opened: AttributedRun, at: int) -> Shares:

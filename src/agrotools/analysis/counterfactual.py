@@ -156,8 +156,10 @@ class SampleGame:
         values: dict[frozenset[str], Fraction] = {}
         names: dict[str, Parts] = {}
         merged: list[Parts] = []
+        tools = {TOOL + step.tool for step in self.steps}
+        players = ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
         while lost:
-            names = {_name(group): group for group in _groups(self._players(), merged)}
+            names = {_name(group): group for group in _groups(players, merged)}
             try:
                 subsets = chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
                 values = {
@@ -186,10 +188,6 @@ class SampleGame:
         """Ask the model from now on; results of tools are kept."""
         self.ask = ask
         self._answers.clear()
-
-    def _players(self) -> list[str]:
-        tools = {TOOL + step.tool for step in self.steps}
-        return ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
 
     def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
         """Return the parts that share points by assumption, and why."""

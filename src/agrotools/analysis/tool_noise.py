@@ -208,9 +208,13 @@ class _NoisySample:
             elif live_arguments(step, results) is None and any(each is None for each in results):
                 results.append(None)
             else:
-                place = n_calls[step.tool] % len(giver.calls)
+                true, seen = giver.calls[n_calls[step.tool] % len(giver.calls)]
                 n_calls[step.tool] += 1
-                results.append(_with_error(truth, *giver.calls[place], scales.get(step.tool, 1.0), rng[step.tool]))
+                scale, draws = scales.get(step.tool, 1.0), rng[step.tool]
+                if seen is not None:
+                    results.append(cast("Values", _value_with_error(truth, true, seen, scale, draws)))
+                else:
+                    results.append(None if draws.random() < scale else truth)
         return results
 
     def _score(self, results: Sequence[Values | None]) -> float:
@@ -269,15 +273,6 @@ def _drawn(arguments: Arguments, spec: Values) -> JsonValue:
         return cast(JsonValue, series)
     return [{**old, **{name: new[name] for name in ("x", "y") if new.get(name) is not None}}
             for old, new in zip(series, given, strict=True)]  # fmt: skip
-
-
-def _with_error(
-    truth: Values, donor_truth: Values, donor_result: Values | None, scale: float, rng: Random
-) -> Values | None:
-    """Return a truth with the error of a donor's call."""
-    if donor_result is None:
-        return None if rng.random() < scale else truth
-    return cast("Values", _value_with_error(truth, donor_truth, donor_result, scale, rng))
 
 
 def _value_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale: float, rng: Random) -> JsonValue:

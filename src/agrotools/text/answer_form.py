@@ -279,7 +279,9 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
     words = words_of(sample.query)
     chart = _shipped_charts()[max(plan.figures, key=lambda figure: len(words & words_of(figure)))]
     known = list(dict.fromkeys(x for series in chart.series for x in series.x))
-    places = {x: found.start() for x in known if (found := re.search(_written_x(x), sample.query))}
+    written = {x: re.escape(x if isinstance(x, str) else f"{x:g}") for x in known}
+    found = {x: re.search(rf"(?<![\w.]){text}(?!\w|\.\d)", sample.query) for x, text in written.items()}
+    places = {x: match.start() for x, match in found.items() if match}
     names = {file.name for file in sample.files}
     chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
     series: list[PlotSeries] = []
@@ -288,10 +290,6 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
         here = [x for x in chosen if x in points]
         series.append(each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)}))
     return chart.model_copy(update={"series": tuple(series)})
-
-
-def _written_x(x: str | float) -> str:
-    return rf"(?<![\w.]){re.escape(x if isinstance(x, str) else f'{x:g}')}(?!\w|\.\d)"
 
 
 @cache

@@ -303,7 +303,12 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
         return match[0] if match["quoted"] else names.setdefault(match[0], f"ref_value_{len(names)}")
 
     short = _REF_OR_QUOTED.sub(name_of, text)
-    variables = {name: _arithmetic_value(ref, results) for ref, name in names.items()}
+    variables = {name: resolve_ref(ref, results) for ref, name in names.items()}
+    for ref, name in names.items():
+        value = variables[name]
+        for item in value if isinstance(value, list) else [value]:
+            if item is None or (isinstance(item, float) and not math.isfinite(item)):
+                raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
     try:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
@@ -334,14 +339,6 @@ def _with_refs(text: str, names: dict[str, str]) -> str:
     for ref, name in reversed(names.items()):
         text = text.replace(name, ref)
     return text
-
-
-def _arithmetic_value(ref: str, results: Results) -> JsonValue:
-    value = resolve_ref(ref, results)
-    for item in value if isinstance(value, list) else [value]:
-        if item is None or (isinstance(item, float) and not math.isfinite(item)):
-            raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
-    return value
 
 
 class _Evaluation(SimpleEval):

@@ -13,7 +13,7 @@ from agrotools.core import Answer, Step
 from agrotools.core.form_item import FormItem
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
-from agrotools.text.quantities import Quantity, read_quantity
+from agrotools.text.quantities import read_quantity
 from agrotools.text.units import fold_case, unit_at
 
 UNKNOWN = "unknown"
@@ -128,7 +128,7 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
     for line in text.splitlines():
         if not line.strip():
             paragraph += 1
-        elif _is_unknown(line):
+        elif normalise(line).strip(_MARKS) in _UNKNOWN:
             last, values = {item.name: (line,) for item in items}, {}
         elif found := _value_in(line, names):
             name, value = found
@@ -151,10 +151,6 @@ def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
     value = line[colon.end() :].strip(" \t*`")
     return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
-
-
-def _is_unknown(text: str) -> bool:
-    return normalise(text).strip(_MARKS) in _UNKNOWN
 
 
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
@@ -231,17 +227,12 @@ def _number(item: FormItem, text: str) -> FormValue:
     quantity = read_quantity(_BRACKETED.sub(r"\1", plain))
     if quantity is None:
         return _UNREADABLE
-    return FormValue(number=_in_unit(item, quantity))
-
-
-def _in_unit(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
-    if quantity.noun is not None and item.unit is not None:
-        return None
-    if item.unit is None and quantity.is_share:
-        return quantity.ends_in("fraction")
-    if item.unit is None and quantity.unit is not None:
-        return (quantity.low, quantity.high) if quantity.unit.symbol in _units_in(item.label) else None
-    return quantity.ends_in(item.unit)
+    if item.unit is not None:
+        return FormValue(number=None if quantity.noun is not None else quantity.ends_in(item.unit))
+    if quantity.is_share:
+        return FormValue(number=quantity.ends_in("fraction"))
+    named = quantity.unit is None or quantity.unit.symbol in _units_in(item.label)
+    return FormValue(number=(quantity.low, quantity.high) if named else None)
 
 
 @lru_cache(maxsize=1_000)
