@@ -22,7 +22,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.attribution import read_attribution
-from agrotools.scoring.pairs import NO_TWIN
+from agrotools.scoring.slots import NO_TWIN
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, write_run
 from support.openai_server import Body, completion, serving, text_of

@@ -25,8 +25,7 @@ from agrotools.report.terminal import PLAIN_WIDTH
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import compare, score_record
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
-from agrotools.scoring.pairs import NO_TWIN
-from agrotools.scoring.slots import refuses
+from agrotools.scoring.slots import NO_TWIN, refuses
 from agrotools.text.expressions import shows_no_answer
 from support.command import run_command
 from support.plain_sample import plain_sample

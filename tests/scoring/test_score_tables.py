@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.scoring.score_tables import compare_tables, gate_tables, read_scores
+from agrotools.scoring.gate import compare_tables, gate_tables, read_scores
 from agrotools.scoring.statistics import estimate_difference
 
 

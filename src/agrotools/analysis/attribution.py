@@ -34,7 +34,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
 from agrotools.scoring.metrics import FAS, is_invalid
-from agrotools.scoring.pairs import NO_TWIN, Pair, pair_of, refusals
+from agrotools.scoring.slots import NO_TWIN, Pair, pair_of, refusals
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, needs_answers

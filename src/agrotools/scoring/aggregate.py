@@ -33,8 +33,7 @@ from agrotools.scoring.metrics import (
     is_judged_text,
     is_outcome,
 )
-from agrotools.scoring.pairs import NO_TWIN, PairTally
-from agrotools.scoring.slots import answer_of, outcome_scores
+from agrotools.scoring.slots import NO_TWIN, PairTally, answer_of, outcome_scores
 from agrotools.scoring.statistics import repeats_of
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,

@@ -26,7 +26,7 @@ from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
 from agrotools.scoring.matching import OwnCall, gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION, SLOT_METRIC
-from agrotools.scoring.pairs import refusals
+from agrotools.scoring.slots import refusals
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import implied_slot
 

@@ -6,7 +6,7 @@ is compared with the gold.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -19,7 +19,6 @@ from agrotools.core import (
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
-    DeclaredTool,
     ExactSlot,
     FileSlot,
     KeywordsSlot,
@@ -70,7 +69,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
 
     A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows. Open text
     counts in FAS only by a judge (:func:`agrotools.scoring.judging.judgements.joined`). Unanswerable samples have no
-    rows of FAS and of the guess, which depend on the twin (:mod:`agrotools.scoring.pairs`).
+    rows of FAS and of the guess, which depend on the twin (:class:`PairTally`).
 
     Raises:
         RunStoreError: the record contains no trajectory.
@@ -98,7 +97,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     rows += [
         score_row(record, metric, _mean_of([(slots[at], scored[at].value) for at in places]))
         for metric, places in of_metrics.items()
-        # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
+        # Judges score their own metrics, the others are scored apart or with the twin.
         if metric not in _SCORED_APART and not METRICS[metric].by_judge and (metric != FAS or answerable)
     ]
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
@@ -118,13 +117,12 @@ def _mean_of(pairs: Sequence[tuple[Slot, float]]) -> SlotScore:
 
 def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
     """Return the row of false confidence or of false refusal; none if the benchmark offers no refusal."""
-    sample, answer = record.sample, record.trajectory.answer if record.trajectory else None
-    if not sample.may_abstain:
+    if not record.sample.may_abstain:
         return []
-    if not sample.answerable:
-        wrong = answer is not None and not any(score.value for score in scored)
-        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
-    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
+    if record.sample.answerable:
+        return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
+    wrong = answer_of(record) is not None and not any(score.value for score in scored)
+    return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
@@ -174,7 +172,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         if trajectory.termination == "no_form" and not slot.made_by_tools and not isinstance(slot, AbstainSlot):
             reading = score_slot(slot, sample.answer, trajectory.answer_text or "").reading
         return SlotScore(0.0, {**reading, "termination": trajectory.termination})
-    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample.declared):
+    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample):
         return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
@@ -249,11 +247,11 @@ def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None
     return from_valid(Score, fields)
 
 
-def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, declared: Iterable[DeclaredTool]) -> bool:
+def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, sample: Sample) -> bool:
     """Return True if a chart was drawn where one is asked for."""
     from agrotools.scoring.plots import drawn_spec
 
-    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, declared) is not None
+    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, sample.declared) is not None
 
 
 def answer_of(record: Record) -> str | None:
@@ -272,7 +270,7 @@ def refused(record: Record) -> bool:
 
 def _is_refusal(sample: Sample, trajectory: Trajectory | None, text: str) -> bool:
     slots = asked_slots(sample.answer)
-    return not (trajectory and _has_drawn(slots, trajectory, sample.declared)) and refuses(slots, text)
+    return not (trajectory and _has_drawn(slots, trajectory, sample)) and refuses(slots, text)
 
 
 def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
@@ -398,3 +396,72 @@ def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: s
     else:
         value, reading = score_facts(slot, text)
     return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading})
+
+
+# --- unanswerable samples, each of which counts only beside the record of its answerable twin -------------------------
+#
+# If both records of an epoch are valid, the unanswerable sample scores 1 if it alone was refused, -1 if the twin alone
+# was, and else 0. Refusals at random therefore earn nothing in the mean. Without both records it has no score.
+
+NO_TWIN = "not in FAS: no valid record of the answerable twin"
+Pair = tuple[str | None, str | None, int]
+
+
+def pair_of(record: Record) -> Pair | None:
+    """Return the ids of the unanswerable and the answerable sample, and the epoch; None for other records."""
+    sample = record.sample
+    if record.actions is not None or (sample.answerable and sample.twin is None):
+        return None
+    return (sample.twin, sample.id, record.epoch) if sample.answerable else (sample.id, sample.twin, record.epoch)
+
+
+def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
+    """Return whether a record of a pair refuses (FAS), and whether the guess from its prompt does ."""
+    sample = record.sample
+    refused = any(row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value) for row in rows)
+    return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == UNKNOWN}
+
+
+def pair_rows(record: Record, rows: Sequence[Score], twin: Record, twin_rows: Sequence[Score]) -> list[Score]:
+    """Return the rows that the valid record of a twin adds to those of an unanswerable sample."""
+    other = refusals(twin, twin_rows)
+    scores = {
+        metric: SlotScore(float(own) - float(other[metric]), {"twin": twin.sample.id, "twin_refused": other[metric]})
+        for metric, own in refusals(record, rows).items()
+    }
+    return [score_row(record, metric, score) for metric, score in scores.items()]
+
+
+def refused_twin(rows: Sequence[Score]) -> str:
+    """Return the id of the answerable twin if its refusal takes a point from these rows; else an empty text."""
+    return next((str(row.reading["twin"]) for row in rows if row.metric == FAS and row.reading.get("twin_refused")), "")
+
+
+class PairTally:
+    """Records of one mode whose twin is awaited, and the number of unanswerable samples that score 1."""
+
+    def __init__(self) -> None:
+        self.n_right = 0
+        self._waiting: dict[Pair, tuple[bool, int, dict[str, bool]]] = {}
+
+    def add(self, record: Record, place: int, rows: Sequence[Score]) -> tuple[int, dict[str, float]] | None:
+        """Add the valid record of the sample at ``place``.
+
+        Returns:
+            The place of the unanswerable sample and its scores, if the pair is complete."""
+        if (pair := pair_of(record)) is None:
+            return None
+        answerable, refused = record.sample.answerable, refusals(record, rows)
+        other = self._waiting.pop(pair, None)
+        if other is None:
+            self._waiting[pair] = (answerable, place, refused)
+            return None
+        own, twin = (other[2], refused) if answerable else (refused, other[2])
+        scores = {metric: float(own[metric]) - float(twin[metric]) for metric in own}
+        self.n_right += scores[FAS] == 1
+        return (other[1] if answerable else place), scores
+
+    @property
+    def n_alone(self) -> int:
+        """Number of unanswerable samples without a valid record of the twin in an epoch of theirs."""
+        return len({place for answerable, place, _ in self._waiting.values() if not answerable})
