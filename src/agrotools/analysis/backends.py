@@ -226,7 +226,6 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
 
 
 def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:
-    """Return the labels that no name of a back-end means."""
     names = kb_names()
     if backend.startswith(LEARNED):
         given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]

@@ -415,7 +415,6 @@ class SampleGame:
             raise JointError(Parts(unknown | others))
 
     def _figure_score(self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]) -> Fraction:
-        """Return the score of the last figure that is drawn in a coalition."""
         own = [each.step for each in self.own if each]
         drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
         extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
@@ -462,7 +461,6 @@ def _groups(players: Sequence[str], merged: Sequence[Parts]) -> list[Parts]:
 
 
 def _field(ref: str) -> str:
-    """Return the field of a result that a reference begins with."""
     return ref.strip().partition("observation.")[2].partition(".")[0].partition("[")[0]
 
 

@@ -130,7 +130,6 @@ def _agreement(tool: str) -> Mapping[str, str]:
 
 
 def _donors(samples: Sequence[Sample], folds: Mapping[str, int]) -> dict[str, list[Donor]]:
-    """Return the donors of each tool."""
     donors: dict[str, list[Donor]] = {}
     for sample in samples:
         calls: dict[str, list[int]] = {}
@@ -266,7 +265,6 @@ def _computed(step: ReferenceStep, truth: Values, results: Sequence[Values | Non
 
 
 def _drawn(arguments: Arguments, spec: Values) -> JsonValue:
-    """Return the series of a chart with the values of its arguments."""
     series = cast("list[Values]", spec.get("series") or [])
     given = cast("list[Values]", arguments.get("series") or [])
     if len(series) != len(given):

@@ -285,7 +285,6 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
 
 
 def _repeated(tools: Sequence[str]) -> set[str]:
-    """Return the tools that are called twice in a row."""
     return {one for one, other in pairwise(tools) if one == other}
 
 
@@ -321,7 +320,6 @@ def _look_for_keywords(error: str, key: str, gold: str, text: str, errors: Error
 
 
 def _texts_of(slot: Slot) -> list[str]:
-    """Return the right answers of a slot that are free text."""
     if isinstance(slot, OpenTextSlot):
         return [phrase for fact in slot.facts for phrase in fact.phrases]
     if isinstance(slot, ReferenceTextsSlot):

@@ -141,7 +141,6 @@ def own_words(trajectory: Trajectory) -> str:
 
 
 def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) -> Score:
-    """Return the row of the score of the model's own words."""
     from agrotools.scoring.keywords import read_words
 
     words = own_words(trajectory)
@@ -230,25 +229,34 @@ def _score_of_guess(sample: Sample) -> float:
     return total / sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
 
 
-def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
-    """Return the row of a metric for a record; ``slot``: name of the slot that it scores."""
+def score_row(
+    record: Record,
+    metric: str,
+    score: SlotScore,
+    *,
+    version: str = VERSION,
+    slot: str | None = None,
+    step: int | None = None,
+    judge: str | None = None,
+    prompt: str | None = None,
+) -> Score:
+    """Return the row of a metric for a record; see :class:`agrotools.core.Score` (``prompt``: hash of the judge's)."""
     fields = {
         "metric": metric,
-        "version": VERSION,
+        "version": version,
         "sample_id": record.sample.id,
         "epoch": record.epoch,
         "slot": slot,
-        "step": None,
+        "step": step,
         "value": score.value,
         "reading": score.reading,
-        "judge": None,
-        "judge_prompt_hash": None,
+        "judge": judge,
+        "judge_prompt_hash": prompt,
     }
     return from_valid(Score, fields)
 
 
 def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, sample: Sample) -> bool:
-    """Return True if a chart was drawn where one is asked for."""
     from agrotools.scoring.plots import drawn_spec
 
     return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, sample.declared) is not None

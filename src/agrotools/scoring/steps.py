@@ -50,7 +50,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.core.record import Results, literal_value, resolved_value
 from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
-from agrotools.scoring.slots import score_slot
+from agrotools.scoring.slots import SlotScore, score_row, score_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.answer_form import Plan, usual_plan
@@ -101,15 +101,7 @@ def step_scores(record: Record) -> list[Score]:
 
 
 def _row(record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]) -> Score:
-    return Score(
-        metric=metric,
-        version=VERSION,
-        sample_id=record.sample.id,
-        epoch=record.epoch,
-        step=step,
-        value=value,
-        reading=reading,
-    )
+    return score_row(record, metric, SlotScore(value, reading), step=step, version=VERSION)
 
 
 def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> Score:
@@ -238,7 +230,6 @@ def _resolved(
 
 
 def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
-    """Return the numbers in the observations before ``step``."""
     steps = sample.reference.steps if sample.reference else ()
     before = takewhile(lambda each: each.observation is not step.observation, steps)
     results = (each.observation.result for each in before if each.observation)

@@ -113,18 +113,10 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
         grades = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in of_metric}
         reading = cast("dict[str, JsonValue]", grades or {"rule": "no answer"})
         judges = sorted({name for each in of_metric for name in each.grades})
-        rows.append(
-            Score(
-                metric=metric,
-                version=VERSION,
-                sample_id=record.sample.id,
-                epoch=record.epoch,
-                value=kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0,
-                reading=reading,
-                judge=", ".join(judges) or None,
-                judge_prompt_hash=of_metric[0].question.prompt if of_metric else None,
-            )
-        )
+        value = kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0
+        prompt = of_metric[0].question.prompt if of_metric else None
+        score, names = SlotScore(value, reading), ", ".join(judges) or None
+        rows.append(score_row(record, metric, score, version=VERSION, judge=names, prompt=prompt))
     return rows
 
 
