@@ -387,7 +387,13 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         and (one.config.tools == other.config.tools or (one.label, one.harness) == (other.label, other.harness))
     ]
     aggregators = [each.tally for each in rescored if each.tally is not None]
-    complete = [_complete_modes(summary) for _, summary in scored]
+    complete: list[Summary] = []
+    for _, summary in scored:  # modes with missing records have no headline here
+        modes = {
+            mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
+            for mode, part in summary.modes.items()
+        }
+        complete.append(summary.model_copy(update={"modes": modes}))
     differences = differences_between(complete, aggregators, pairs)
     factors = [
         (run.benchmark, run.config.tools, run.config.agent_model or run.config.model, run.harness or summary.protocol)
@@ -398,15 +404,6 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         if len(labels[each]) > 1:  # the same model with other settings
             factors[at] = (*each[:2], run.label, each[3])
     return StudyResult(study, states, scored, differences, harness_effects(factors, complete, aggregators))
-
-
-def _complete_modes(summary: Summary) -> Summary:
-    """Return the summary with headlines only in modes without missing records."""
-    modes = {
-        mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
-        for mode, part in summary.modes.items()
-    }
-    return summary.model_copy(update={"modes": modes})
 
 
 # --- harnesses --------------------------------------------------------------------------------------------------------

@@ -51,11 +51,6 @@ def count_words(text: str) -> float:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-class _Phrase(NamedTuple):
-    terms: tuple[tuple[str, ...], ...]
-    denies: bool
-
-
 class _Sentence(NamedTuple):
     """Sentence as stems, with the places of each, and the clause of each place: its words, and True if it denies."""
 
@@ -90,11 +85,12 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def _phrase(phrase: str) -> _Phrase:
+def _phrase(phrase: str) -> tuple[Sequence[tuple[str, ...]], bool]:
+    """Return the terms of a phrase, each as stems, and True if the phrase itself denies."""
     plain = _plain(phrase)
     words = [word for word in _TERM.findall(_DENIAL.sub(" ", plain)) if word not in _EMPTY_WORDS]
     terms = tuple(tuple(map(_stem, _TOKEN.findall(word))) for word in words)
-    return _Phrase(terms, _DENIAL.search(plain) is not None)
+    return terms, _DENIAL.search(plain) is not None
 
 
 @lru_cache(maxsize=32)
@@ -142,11 +138,6 @@ def read_fact(fact: Fact, text: str) -> FactRead:
     against = [words for words, denied in found if denied]
     against += [words for phrase in fact.not_ for words, denied in _find(phrase, text) if not denied]
     return FactRead(next((words for words, denied in found if not denied), ""), next(iter(against), ""))
-
-
-def states_fact(fact: Fact, text: str) -> bool:
-    """Return True if a text states a fact and does not contradict it."""
-    return read_fact(fact, text).state == "stated"
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------

@@ -119,13 +119,10 @@ def _points_agree(predicted: Sequence[_Point], reference: Sequence[_Point]) -> b
         return False
     if all(map(_agree, predicted, reference)):
         return True
-    return all(map(_agree, sorted(predicted, key=_order), sorted(reference, key=_order)))
-
-
-def _order(point: _Point) -> tuple[bool, str, float, float]:
-    if isinstance(point.x, str):
-        return True, point.x, 0.0, point.y
-    return False, "", point.x, point.y
+    ordered = (
+        sorted(each, key=lambda point: (isinstance(point.x, str), point.x, point.y)) for each in (predicted, reference)
+    )
+    return all(map(_agree, *ordered))
 
 
 def _agree(predicted: _Point, reference: _Point) -> bool:

@@ -82,16 +82,11 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
     return abs(rounded - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
 
 
-def close(predicted: Number, reference: Number, relative: float) -> bool:
-    """True if ``predicted`` is within ``relative`` of ``reference``."""
-    return predicted == reference or abs(predicted - reference) <= relative * abs(reference)
-
-
 def numbers_agree(predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0) -> bool:
     """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (0: exactly)."""
-    if measured:
-        return close(predicted, reference, MEASURED_TOLERANCE) or is_rounding(predicted, reference)
-    return close(predicted, reference, relative)
+    reach = MEASURED_TOLERANCE if measured else relative
+    is_close = predicted == reference or abs(predicted - reference) <= reach * abs(reference)
+    return is_close or (measured and is_rounding(predicted, reference))
 
 
 def text_f1(predicted: str, reference: str) -> float:

@@ -84,7 +84,11 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
         except NotJson:
             continue
         for fields in _objects(value):
-            if (values := _of_object(fields, names)).keys() >= {each.name for each in items}:
+            values: Submission = {}
+            for key, written in fields.items():
+                if (name := names.get(name_key(key))) and written is not None:
+                    values[name] = (*values.get(name, ()), _as_text(written))
+            if values.keys() >= {each.name for each in items}:
                 return end, values
     return None
 
@@ -96,14 +100,6 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     inner = value.values() if is_object(value) else value if is_list(value) else ()
     for each in reversed([*inner]):
         yield from _objects(each)
-
-
-def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> Submission:
-    values: Submission = {}
-    for key, value in fields.items():
-        if (name := names.get(name_key(key))) and value is not None:
-            values[name] = (*values.get(name, ()), _as_text(value))
-    return values
 
 
 def _as_text(value: Any) -> str:
