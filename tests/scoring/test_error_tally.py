@@ -107,20 +107,6 @@ def counted(found: dict[str, ErrorCount]) -> dict[str, int]:
     return {error: row.count for error, row in found.items() if row.count}
 
 
-SCRIPT = ("right", "right", "no json", "unknown argument", "no such tool", "no action")
-
-
-async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
-    counts = rows([await lagent_record("end-to-end", SCRIPT)], "lagent")
-    assert counted(counts) == {
-        "redundant_call": 1, "repeated_tool": 1, "invalid_json": 1, "invalid_arguments": 1, "wrong_tool_name": 1,
-        "format_error": 1,
-    }  # fmt: skip
-    assert (counts["invalid_json"].of, counts["invalid_json"].share) == (6, 1 / 6)
-    by_step = rows([await lagent_record("step-by-step", ("answer", "no such file", "no json"))], "lagent")
-    assert counted(by_step) == {"single_step_answer": 1, "tool_error": 1, "invalid_json": 1}
-
-
 @given(
     st.sampled_from(("step-by-step", "end-to-end")),
     st.lists(st.lists(st.sampled_from(sorted(REPLIES)), min_size=1, max_size=6), min_size=1, max_size=4),

@@ -167,12 +167,9 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert (scored.counts.successes, scored.counts.without_twin) == (2, 1)
         (reading,) = [row["reading"] for row in rows if row["sample_id"] == "b"]
         assert reading == {"twin": "a", "twin_refused": True}
-        shown = run_command("explain", run, "f").stdout
+        shown = " ".join(run_command("explain", run, "f").stdout.split())
         assert "FAS -100.0" in shown
-        assert "answerable, refused, which takes one point from this sample" in " ".join(shown.split())
-        assert NO_TWIN in run_command("explain", run, "g").stdout
-        shown = run_command("explain", run, "a").stdout
-        assert "every value is unknown" in " ".join(shown.split())
+        assert "answerable, refused, which takes one point from this sample" in shown
 
 
 PAIRS = [

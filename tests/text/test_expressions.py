@@ -15,33 +15,6 @@ whole = st.integers(-(10**12), 10**12)
 real = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 6))
 
 
-@st.composite
-def whole_number_trees(draw, depth: int = 4):
-    """(expression, exact value) built of whole numbers and operations that keep them whole."""
-    if depth == 0 or draw(st.booleans()):
-        value = draw(st.integers(0, 10**9))
-        return str(value), Fraction(value)
-    remaining, left_value = draw(whole_number_trees(depth=depth - 1))
-    right, right_value = draw(whole_number_trees(depth=depth - 1))
-    sign = draw(st.sampled_from(["+", "-", "*", "//", "%"]))
-    if sign in "//%" and right_value == 0:
-        sign = "+"
-    value = {
-        "+": lambda: left_value + right_value,
-        "-": lambda: left_value - right_value,
-        "*": lambda: left_value * right_value,
-        "//": lambda: Fraction(left_value // right_value),
-        "%": lambda: left_value % right_value,
-    }[sign]()
-    return f"({remaining}) {sign} ({right})", value
-
-
-@given(whole_number_trees())
-def test_whole_numbers_are_exact(tree):
-    expression, value = tree
-    assert evaluate(expression) == value
-
-
 @given(st.lists(real, min_size=1, max_size=30))
 def test_sum_and_mean_are_rounded_once(values):
     exact = sum(map(Fraction, values))
