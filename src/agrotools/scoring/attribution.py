@@ -306,13 +306,7 @@ def attribution_of(
     left_out: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Attribution:
-    """Return the attribution of a run from the shares of its records; epochs of a sample are averaged first.
-
-    Raises:
-        ValueError: there are no results.
-    """
-    if not results:
-        raise ValueError("no results")
+    """Return the attribution of a run from the shares of its records, at least one; epochs are averaged first."""
     tasks = sorted({each.task for each in results})
     return Attribution(
         records=records,
