@@ -140,6 +140,11 @@ def read_fact(fact: Fact, text: str) -> FactRead:
     return FactRead(next((words for words, denied in found if not denied), ""), next(iter(against), ""))
 
 
+def states_fact(fact: Fact, text: str) -> bool:
+    """Return True if a text states a fact and does not contradict it."""
+    return read_fact(fact, text).state == "stated"
+
+
 # --- scores ----------------------------------------------------------------------------------------------------------
 
 

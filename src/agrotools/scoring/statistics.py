@@ -4,8 +4,8 @@ Samples that share a file are not independent, so all inference is over *cluster
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
 
 The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
-The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size: for true means 0.3, 0.5
-and 0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous scores, and clusters of geometric or long-tailed
+The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size: for true means 0.3 to
+0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous scores, and clusters of geometric or long-tailed
 sizes, its nominal 95 % intervals cover 0.898 to 0.951 (20 clusters), 0.912 to 0.953 (50), 0.929 to 0.955 (200) in
 simulations. Therefore the correction is CR2, which covers 0.952 to 0.973, 0.942 to 0.969 and 0.945 to 0.965: it divides
 each cluster's squared residual by one minus its share of the data, with Satterthwaite's degrees of freedom under a

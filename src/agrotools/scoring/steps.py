@@ -400,11 +400,11 @@ def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
 
 
 def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
-    from agrotools.scoring.open_text import read_fact
+    from agrotools.scoring.open_text import states_fact
 
     parts = value if isinstance(value, list) else [value]
     text = "\n".join(part for part in parts if isinstance(part, str))
-    stated = tuple(fact for fact in slot.facts if read_fact(fact, text).state == "stated")
+    stated = tuple(fact for fact in slot.facts if states_fact(fact, text))
     if not stated:
         return None
     differs = len(stated) < len(slot.facts)
