@@ -3,7 +3,6 @@
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 from typing import Any
 from zlib import crc32
 
@@ -117,8 +116,9 @@ class RunAggregator:
         able, no_tool = self.tool_units()
         # A policy that predicts the whole trajectory in one reply is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
+        excluded = [at for at in self.table.kind_of if at >= 0 and not self.table.kinds[at].no_tool_eligible]
         return NoToolPart(
-            n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
+            n_excluded=0 if all_ran else len(excluded),
             metrics={name: metric for name, each in able.items() if (metric := metric_of(each, self.table))},
             gain=metric_differences(able, no_tool, self.table),
         )
@@ -142,7 +142,7 @@ class ModeAggregator:
         self._samples = array("I")
         self._epochs = array("I")
         self._invalid = array("I")
-        self._place_of = array("i")  # by number of the sample; -1: not in this mode
+        self._place_of: dict[int, int] = {}  # by number of the sample
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
@@ -155,7 +155,11 @@ class ModeAggregator:
         """Add a record with its score rows."""
         self.has_ineligible = self.has_ineligible or not record.sample.no_tool_eligible
         number = self._table.number(record.sample)
-        place = self._place(number)
+        place = self._place_of.setdefault(number, len(self._samples))
+        if place == len(self._samples):
+            self._samples.append(number)
+            self._epochs.append(0)
+            self._invalid.append(0)
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)
         if ending := ending_of(record):
@@ -175,10 +179,9 @@ class ModeAggregator:
                 self._rows[metric].add(pair[0], None, value)
         for row in rows:
             metric = row.metric
-            if metric in self._rows:
-                self._rows[metric].add(place, row.step, row.value)
-            elif self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
+            if metric not in self._rows and self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
                 self._rows[metric] = Rows()
+            if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
         add_record(record, self._errors, self._protocol, rows)
@@ -292,16 +295,6 @@ class ModeAggregator:
         """Return the numbers of the samples that have a valid record."""
         at = zip(self._samples, self._epochs, self._invalid, strict=True)
         return {sample for sample, epochs, invalid in at if invalid < epochs}
-
-    def _place(self, number: int) -> int:
-        if number >= len(self._place_of):
-            self._place_of.extend(repeat(-1, number + 1 - len(self._place_of)))
-        if self._place_of[number] < 0:
-            self._place_of[number] = len(self._samples)
-            self._samples.append(number)
-            self._epochs.append(0)
-            self._invalid.append(0)
-        return self._place_of[number]
 
 
 def _has_form(record: Record) -> bool | None:

@@ -68,11 +68,6 @@ class SampleTable:
         """Return the kind of the sample with this number."""
         return self.kinds[int(self.kind_of[number])]
 
-    def count(self, keep: Callable[[Kind], bool]) -> int:
-        """Return the number of samples whose kind satisfies ``keep``."""
-        of_kind = [keep(kind) for kind in self.kinds]
-        return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
-
     def numbers_in(self, other: "SampleTable") -> list[int]:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
         return [other._number_of.get(name, -1) for name in self._names]
