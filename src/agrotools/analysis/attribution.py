@@ -122,7 +122,11 @@ def attribute_run(
         others = opened.benchmark.samples if opened.benchmark else None
         predicted = tool_noise([*samples.values()], others, progress=progress)
         attribution = attribution.model_copy(update={"tool_noise": predicted})
-    write_attribution(run, attribution)
+    write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
+    if (run / SCORES_FILE).exists():
+        scores = orjson.loads((run / SCORES_FILE).read_bytes())
+        scores["attribution"] = stored_split(run)  # the same without its samples
+        write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
     return attribution
 
 
@@ -151,15 +155,6 @@ class Rerun:
         asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
         fields = {**baseline, **stored_options(manifest), "mode": "end-to-end", **asked}
         return prepare_run(EvalConfig.model_validate(fields), benchmark).source
-
-
-def write_attribution(run: Path, attribution: Attribution) -> None:
-    """Write ``attribution.json``, and the same without its samples under ``attribution`` in ``scores.json``."""
-    write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-    if (run / SCORES_FILE).exists():
-        scores = orjson.loads((run / SCORES_FILE).read_bytes())
-        scores["attribution"] = stored_split(run)
-        write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
 
 
 def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[str, int]]:
@@ -216,7 +211,9 @@ async def _attribute(
                 game.ask = partial(note, at)
             return await game.shares()
 
-    async with executor_of(opened, workers) as executor:
+    manifest, cache = opened.manifest, ResultCache(cache_dir("tool-results"))
+    backends = {name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)}
+    async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
         results = await _each(play, range(len(records)), "samples", progress)
     if rerun is None or source is None or not asked:
         return results
@@ -289,12 +286,6 @@ async def _expected(
     a_request = round(tokens / (each or 1))
     low, high = (n * price.usd(a_request, out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
     return Estimate(source.name, n, n * a_request, (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
-
-
-def executor_of(opened: AttributedRun, workers: int) -> ToolExecutor:
-    """Return an executor with those back-ends of the run that give the same result again."""
-    backends = {name: each for name, each in opened.manifest.backends.items() if _is_repeatable(name, each)}
-    return ToolExecutor(workers=workers, cache=ResultCache(cache_dir("tool-results")), backends=backends)
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:

@@ -7,7 +7,6 @@ is compared with the gold.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -51,7 +50,7 @@ from agrotools.scoring.metrics import (
     places_by_metric,
 )
 from agrotools.text.answer_form import counts_as_guessable, guessed_chart, guessed_from_form, guessed_text
-from agrotools.text.submission import UNKNOWN, FormValue, Submission, label_key, read_submission, read_value
+from agrotools.text.submission import UNKNOWN, FormValue, label_key, read_submission, read_value
 
 VERSION = "3"
 MAX_EXCERPT = 240
@@ -300,19 +299,13 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
-    form = _submission(answer, items)
+    form = read_submission(answer, items)
     return not items if form is None else all(read_value(item, form[item.name]).unknown for item in items)
-
-
-@lru_cache(maxsize=256)
-def _submission(answer: str, items: tuple[FormItem, ...]) -> Submission | None:
-    """Return the form that an answer submits; cached, because it is read for each slot."""
-    return read_submission(answer, items)
 
 
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
     """Return the value of a slot of free text in the form of an answer, else the whole answer."""
-    form = _submission(answer, asked_items(slots))
+    form = read_submission(answer, asked_items(slots))
     return " ".join(form[slot.name]) if form else answer
 
 
@@ -327,7 +320,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    form = _submission(answer, asked_items(slots))
+    form = read_submission(answer, asked_items(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})

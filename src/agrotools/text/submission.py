@@ -45,12 +45,15 @@ Submission = dict[str, tuple[str, ...]]
 """Values of a form by name of the item, as they were written: usually one, several if they differ."""
 
 
-def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
-    """Return the last complete form in ``text``; None if each lacks an item, or there is none."""
+@lru_cache(maxsize=256)
+def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None:
+    """Return the last complete form in ``text``; None if each lacks an item, or there is none.
+
+    It is cached, because it is read for each slot."""
     if not items:
         return None
     text = _SPECIAL.sub(" ", text[-_MOST_CHARACTERS:])
-    names = item_names(tuple(items))
+    names = item_names(items)
     found = _last_object(text, items, names)
     after = _last_lines(text[found[0] :] if found else text, items, names)
     form = after or (found[1] if found else None)
@@ -154,7 +157,7 @@ def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -
 
     ``listed``: labels must be among the options, which the form is asked for once more otherwise.
     """
-    if (form := read_submission(text, items)) is None:
+    if (form := read_submission(text, tuple(items))) is None:
         return False
     values = [read_value(item, form[item.name]) for item in items]
     return all(value.readable and (value.listed or not listed) for value in values)
