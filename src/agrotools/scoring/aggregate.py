@@ -7,7 +7,7 @@ from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.base import FloatArray, IntArray, count_text, np
+from agrotools.core.base import count_text, np
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
@@ -253,14 +253,10 @@ class ModeAggregator:
         rows = self._rows[metric].whole() if whole else self._rows[metric]
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
-    def epoch_scores(self) -> tuple[IntArray, FloatArray]:
-        """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        places, _, values = self._rows.get(FAS, Rows()).columns()
-        return places, values
-
     def summary(self, allow_invalid: bool) -> ModeSummary:
         """Return the summary of the mode."""
         clusters = clusters_of(np.array(self._samples), self._table)
+        places, _, values = self._rows.get(FAS, Rows()).columns()
         of_plugins: dict[str, Any] = {}
         for tally in self._plugin_tallies.values():
             of_plugins.update(tally.results())
@@ -283,7 +279,7 @@ class ModeAggregator:
             if self._seconds
             else None,
             call_ratio=self._counts.call_ratio(),
-            repeats=repeats_of(*self.epoch_scores(), clusters) if self._n_epochs > 1 else None,
+            repeats=repeats_of(places, values, clusters) if self._n_epochs > 1 else None,
             **of_plugins,
         )
 

@@ -4,7 +4,7 @@ Differences of one table are adjusted together (:func:`agrotools.scoring.statist
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -212,29 +212,20 @@ def differences_between(
     """
     if pairs is None:
         pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
-    differences = list(_between(summaries, aggregators, pairs))
+    # Comparable runs share benchmark, version and options.
+    benchmarks = [(s.benchmark, s.benchmark_version, sorted(s.benchmark_options.items())) for s in summaries]
+    headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
+    differences: list[RunDifference] = []
+    for first, second in pairs:
+        for mode, metric in headlines[first] if benchmarks[first] == benchmarks[second] else ():
+            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
+            if estimate is not None and (mode, metric) in headlines[second]:
+                runs = {"first": first, "second": second}
+                differences.append(RunDifference(**runs, mode=mode, metric=metric, difference=estimate))
     estimates = adjusted([each.difference for each in differences])
     return [
         each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
     ]
-
-
-def _between(
-    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
-) -> Iterator[RunDifference]:
-    headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
-    for first, second in pairs:
-        if _benchmark_of(summaries[first]) != _benchmark_of(summaries[second]):
-            continue
-        for mode, metric in headlines[first]:
-            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
-            if estimate is not None and (mode, metric) in headlines[second]:
-                yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
-
-
-def _benchmark_of(summary: Summary) -> tuple[str, str, str]:
-    """Return benchmark, version and options, which comparable runs share."""
-    return summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items()))
 
 
 def paired_difference(
