@@ -23,7 +23,7 @@ from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
 from agrotools.core.base import no_progress
 from agrotools.text.answer_form import answer_form
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import AGROTOOLS
 
 FRUIT = {"fruits": [{"diameter_mm": 70.0}], "mean_diameter_mm": 70.0}

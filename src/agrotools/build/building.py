@@ -29,8 +29,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import resolved_value
-from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.services import run_now

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.core import UsageError
 from agrotools.core.files import cache_dir
-from agrotools.core.interrupts import on_stop_signal
+from agrotools.core.processes import on_stop_signal
 from agrotools.serve.folder_tools import (
     INSTRUCTIONS,
     RECORDED,
