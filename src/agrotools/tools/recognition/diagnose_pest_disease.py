@@ -25,13 +25,12 @@ from agrotools.tools.recognition.candidates import (
     backend_files,
     best_of,
     choose_by_larger_model,
-    draw_candidates,
     identifier,
     name_by_recogniser,
+    naming_fields,
     pest_pack_files,
     read_image_part,
     recogniser_for,
-    without_scores,
 )
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
@@ -153,21 +152,13 @@ def diagnose_pest_disease(
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
-    if NOT_CALIBRATED in flags:
-        candidates = without_scores(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
     return Diagnosis(
-        candidates=candidates,
         best=(healthy_label(best.label, crop) or identifier(best)) if best else None,
-        abstained=best is None,
         evidence=evidence,
         box=box,
-        overlay=draw_candidates(
-            "diagnosis.jpg", looked, candidates, box, "diagnosis" if best else "not sure", is_named=best is not None
-        ),
-        notes=(*looked.picture.notes, *notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+        **naming_fields(looked, candidates, best, box, notes, flags, file="diagnosis.jpg", title="diagnosis"),
     )
 
 
@@ -351,8 +342,7 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
         return NOTHING, None
     factor = pixels.shape[1] / small.shape[1]
     x0, y0, x1, y1 = (round(edge * factor) for edge in leaf.box)
-    box = (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
-    return _evidence(small, leaf), box
+    return _evidence(small, leaf), (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
 
 
 def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
