@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.core.files import sha256_of_file
-from agrotools.tools.crop_weed.heads import (
-    HeadInfo,
-    applicable_heads,
-    is_false_colour,
-    list_heads,
-    load_head,
-    separate_crop,
-)
+from agrotools.tools.crop_weed.heads import applicable_heads, is_false_colour, list_heads, load_head, separate_crop
 from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
@@ -34,7 +27,6 @@ LEAST_ACCORD = 0.6
 With these four limits, 1 of 300 pictures of randomly scattered plants was taken for rows.
 """
 _WORK_PX = 320
-_BLOCK_PX = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -95,21 +87,12 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     )
 
 
-def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
-    distance = np.empty(shape, np.float32)
-    step = max(1, _BLOCK_PX // max(1, shape[1]))
-    for top in range(0, shape[0], step):
-        across = _across((min(step, shape[0] - top), shape[1]), rows.angle_deg, top)
-        distance[top : top + step] = _distance(across, rows.offset_px, rows.spacing_px)
-    return distance
-
-
 def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the part of the vegetation ``mask`` within the rows. A plant smaller than the width of a row goes where
     most of it is; larger ones, in which crop and weeds touch, are split at the edge of the row. Weeds inside a row
     count as crop."""
-    inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
+    distance = _distance(_across((mask.shape[0], mask.shape[1]), rows.angle_deg), rows.offset_px, rows.spacing_px)
+    inside = distance.astype(np.float32) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     plants = np.asarray(labels, np.int32)
     area = stats[:, cv2.CC_STAT_AREA]
@@ -132,9 +115,9 @@ def _shrink(
     return np.asarray(cover, np.float32), np.asarray(weight, np.float32), mask.shape[1] / size[0]
 
 
-def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[np.float64]:
+def _across(shape: tuple[int, int], angle_deg: float) -> NDArray[np.float64]:
     angle = np.deg2rad(angle_deg)
-    y, x = np.ogrid[top : top + shape[0], : shape[1]]
+    y, x = np.ogrid[: shape[0], : shape[1]]
     return x * np.sin(angle) + y * np.cos(angle)
 
 
@@ -312,7 +295,9 @@ def _by_head(
         familiar = like and familiar
         if not familiar and not insist:
             continue
-        notes.append(_head_note(info))
+        crop_iou, weed_iou = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
+        figures = f", cross-validated IoU crop {crop_iou:.2f}, weeds {weed_iou:.2f}" if crop_iou and weed_iou else ""
+        notes.append(f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})")
         if not familiar:
             flags.append("out_of_distribution")
         return crop & plants.mask
@@ -325,9 +310,3 @@ def _plants_for_heads(photo: NDArray[np.uint8], plants: Vegetation) -> NDArray[n
         return plants.mask
     bands = {"R": photo[..., 0], "G": photo[..., 1], "B": photo[..., 2]}
     return segment("lab_a", bands, plants.valid).mask | plants.mask  # pyright: ignore[reportArgumentType]
-
-
-def _head_note(info: HeadInfo) -> str:
-    crop, weed = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
-    figures = f", cross-validated IoU crop {crop:.2f}, weeds {weed:.2f}" if crop and weed else ""
-    return f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})"
