@@ -188,25 +188,25 @@ class ToolExecutor:
         return replace(outcome, observation=Observation(error=error.model_copy(update={"hint": hint})))
 
     async def _outcome(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
-        started = time.perf_counter()
+        started, cache = time.perf_counter(), self.cache
         try:
             checked = self._checked(call, workspace, toolset)
-        except ToolError as error:
-            return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable or needs_answers(checked.backend):
-            return await self._run_and_observe(checked, workspace)
-        try:
-            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+            if not checked.tool.cacheable or needs_answers(checked.backend):
+                cache = None
+            key = await asyncio.to_thread(self._key, cache, checked, workspace) if cache else ""
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
-        except ToolError as error:  # files of a back-end were removed after the run began
+        except ToolError as error:  # also if files of a back-end were removed after the run began
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
+        if cache is None:
+            return await self._run_and_observe(checked, workspace)
         lock = self._in_work.setdefault(key, asyncio.Lock())
         async with lock:  # wait for an equal call that is running instead of running it twice
-            if found := await asyncio.to_thread(self._find, self.cache, key, workspace):
-                return replace(found, seconds=time.perf_counter() - started)
-            return await self._run_and_observe(checked, workspace, self.cache, key)
+            if found := await asyncio.to_thread(cache.get, key):
+                observation = await asyncio.to_thread(_observation, found, workspace)
+                return ToolOutcome(observation, time.perf_counter() - started, cached=True)
+            return await self._run_and_observe(checked, workspace, cache, key)
 
     def _checked(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> _CheckedCall:
         if call.tool not in toolset:
@@ -228,10 +228,6 @@ class ToolExecutor:
     def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
         infos = {name: workspace.info(name) for name in checked.paths}
         return cache.key(checked.tool, checked.backend, checked.arguments, checked.paths, infos)
-
-    def _find(self, cache: ResultCache, key: str, workspace: Workspace) -> ToolOutcome | None:
-        found = cache.get(key)
-        return ToolOutcome(_observation(found, workspace), 0.0, cached=True) if found else None
 
     async def _run_and_observe(
         self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""
