@@ -203,25 +203,6 @@ async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(executor
     assert (await use(executor, workspace))["devices"] == "0"
 
 
-async def test_an_actor_that_dies_while_it_is_idle_is_replaced_unseen(executor: Any, workspace: Workspace):
-    first = await use(executor, workspace)
-    os.kill(first["caller"], signal.SIGKILL)
-    again = executor.calls_sent_again
-    assert (await use(executor, workspace))["caller"] != first["caller"]
-    assert executor.calls_sent_again <= again + 1
-
-
-async def test_gpus_that_others_use_are_given_up(executor: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
-    await use(executor, workspace)
-    async with RayToolExecutor(find_tool=FIND, backends=LEARNED) as other:
-        with monkeypatch.context() as patch:
-            patch.setattr(ray_executor, "_QUEUE_S", 2)
-            with pytest.raises(InfrastructureError, match="no GPU of the Ray cluster is free"):
-                await use(other, workspace)
-        executor._actors.close()
-        await use(other, workspace)
-
-
 async def test_kills_of_actors_and_nodes_lose_and_double_nothing(executor: Any, cluster: Any, workspace: Workspace):
     chance = random.Random(4)
     nodes = [cluster.add_node(num_cpus=1, num_gpus=1) for _ in range(2)]

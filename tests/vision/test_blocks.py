@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.core import ToolError
 from agrotools.vision.blocks import RasterThumbnail, RunningStatistics, block_boxes, raster_blocks
 from agrotools.vision.rasters import open_raster
 from support.picture_files import write_raster
@@ -82,13 +81,6 @@ def test_absent_data_is_what_gdal_takes_for_it(tmp_path: Path, data: st.DataObje
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         expected = source.dataset.read(1, masked=True).astype(np.float32)
         assert np.array_equal(source.read([1])[0], expected.filled(np.nan), equal_nan=True)
-
-
-def test_a_region_outside_is_refused(tmp_path: Path) -> None:
-    path = write_raster(tmp_path / "a.tif", HEIGHTS)
-    with open_raster(path) as source, pytest.raises(ToolError) as caught:
-        list(raster_blocks(source, [1], (100, 0, 140, 20)))
-    assert caught.value.kind == "region_empty"
 
 
 heights = st.lists(st.floats(0, 60, width=32), min_size=1, max_size=300)
