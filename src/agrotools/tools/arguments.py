@@ -129,10 +129,8 @@ def takes_path(annotation: Any) -> bool:
 
 def default_description(annotation: Any) -> str | None:
     """Return the description that a file or region type provides, or None for other types."""
-    for marker in _markers(annotation):
-        if isinstance(marker, (FileArgument, RegionArgument)):
-            return marker.description
-    return None
+    described = (marker for marker in _markers(annotation) if isinstance(marker, (FileArgument, RegionArgument)))
+    return next((marker.description for marker in described), None)
 
 
 def _markers(annotation: Any) -> Iterator[Any]:
@@ -157,9 +155,8 @@ def _members(annotation: Any) -> Iterator[Any]:
 
 
 def _kind_of_plain_type(annotation: Any) -> AgreementKind | None:
-    if get_origin(annotation) is Literal or annotation is bool:
-        return "choice"
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    if get_origin(annotation) is Literal or annotation is bool or is_enum:
         return "choice"
     if annotation in (int, float):
         return "number"
@@ -367,12 +364,10 @@ _PLURALS = {
 
 
 def _plural(words: str) -> str:
-    if " or " in words:
+    singular = next((start for start in _PLURALS if words.startswith(start)), None)
+    if singular is None or " or " in words:
         return f"values, each {words}"
-    for singular, plural in _PLURALS.items():
-        if words.startswith(singular):
-            return plural + words.removeprefix(singular)
-    return f"values, each {words}"
+    return _PLURALS[singular] + words.removeprefix(singular)
 
 
 def schema_at(schema: dict[str, Any], path: Sequence[str | int]) -> dict[str, Any] | None:
@@ -426,20 +421,13 @@ def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | in
     path: list[str | int] = []
     value: Any = arguments
     for part in error["loc"]:
-        found = _entry(value, part)
-        if found is not None:
-            value = found[0]
-            path.append(part)
+        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
+            with suppress(LookupError):
+                value = cast(Any, value)[part]
+                path.append(part)
     if error["type"] == "missing":
         path.append(error["loc"][-1])
     return tuple(path)
-
-
-def _entry(value: Any, part: str | int) -> tuple[Any] | None:
-    if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
-        with suppress(LookupError):
-            return (value[part],)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return None
 
 
 def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:

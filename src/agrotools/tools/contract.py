@@ -201,7 +201,7 @@ class Tool(Generic[P, R]):
         nothing else is converted but what :meth:`read` reads. ToolError ``invalid_argument``, with all faults in one
         message.
         """
-        return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
+        return self._read(arguments, None)[1].model_dump(mode="json", by_alias=True)
 
     def resolve(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
         """Return the :meth:`validate` arguments as the tool interprets them; ToolError if it would refuse the call."""
@@ -210,7 +210,7 @@ class Tool(Generic[P, R]):
 
     def prepare_arguments(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns."""
-        model = self._checked(arguments, resolve)
+        model = self._read(arguments, resolve)[1]
         return {name: getattr(model, name) for name in self._parameters}
 
     @overload
@@ -275,9 +275,6 @@ class Tool(Generic[P, R]):
             return self._read(arguments, None)[0]
         except ToolError:
             return arguments
-
-    def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
-        return self._read(arguments, resolve)[1]
 
     def _read(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> tuple[dict[str, Any], BaseModel]:
         """Return the arguments as they are read, and the model of them."""
@@ -436,15 +433,13 @@ def _exceeds_limit(value: Any, limit: int) -> bool:
     left, open_values = limit, [value]
     while open_values:
         item = open_values.pop()
-        if isinstance(item, (list, tuple, set, frozenset, Mapping)):
-            left -= len(item)
-            if left < 0:
-                return True
+        has_items = isinstance(item, (list, tuple, set, frozenset, Mapping))
+        size: Any = len(item) if has_items else getattr(item, "size", 0)  # of an array
+        left -= size if isinstance(size, int) else 0
+        if left < 0:
+            return True
+        if has_items:
             open_values.extend(item.values() if isinstance(item, Mapping) else item)
-        elif (size := getattr(item, "size", 0)) and isinstance(size, int):  # an array
-            left -= size
-            if left < 0:
-                return True
     return False
 
 

@@ -81,7 +81,7 @@ def check_backends(
         check_backend(find_tool(name), backend)
         if backend == VLM and not has_vision:
             raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
-        if _is_service(backend):
+        if backend != VLM and needs_answers(backend):
             check_service(backend)
 
 
@@ -332,14 +332,9 @@ class ToolExecutor:
         return reply, False
 
 
-def _is_service(backend: str) -> bool:
-    """True if the back-end is a service called by the parent process."""
-    return backend in (SERPER, SANDBOX) or backend.startswith(IMAGES)
-
-
 def needs_answers(backend: str) -> bool:
     """True if a call may query a model or a service, so that its result may differ between equal calls."""
-    return backend == VLM or _is_service(backend)
+    return backend in (VLM, SERPER, SANDBOX) or backend.startswith(IMAGES)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:

@@ -30,7 +30,6 @@ from agrotools.vision.vegetation import (
     choose_threshold,
     index_values,
     smooth_index,
-    without_specks,
 )
 
 HALO_PX = 16
@@ -73,9 +72,7 @@ class SampledThreshold:
         """Return the index, and 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
         values = _scaled_index(self.index, bands, self.factor)
         there = np.isfinite(values)
-        mask = there if self.cut.all_plants else np.zeros_like(there)
-        if self.cut.threshold is not None:
-            mask = without_specks(smooth_index(values, there) > np.float32(self.cut.threshold), there)
+        mask = self.cut.plants(smooth_index(values, there), there)
         return values, np.where(there, mask.astype(np.float32), np.float32(np.nan))
 
     def read(self, source: RasterSource, used: Mapping[Role, int], box: Box) -> tuple[NDArray[np.float32], ...]:
