@@ -198,7 +198,8 @@ class Plant:
         return self.area_px / self.hull_area_px
 
 
-class Plants(NamedTuple):
+@dataclass(frozen=True)
+class Plants:
     """Plants, largest first. ``count``: with unlisted ones. ``left_out_px``: pixels of specks."""
 
     plants: tuple[Plant, ...]

@@ -87,9 +87,10 @@ def describe(
     elif question is not None:
         flags.append("question_not_answered")
         notes.append("offline only numbers are given: the question was not answered beyond them")
-    said = {"summary": "", "description": answer.text if answer else None}
-    said |= {"notes": tuple(notes), "flags": tuple(dict.fromkeys(flags))}
-    description = RegionDescription(**dict.fromkeys(RegionDescription.model_fields) | values | said)
+    fields: dict[str, Any] = dict.fromkeys(RegionDescription.model_fields) | values
+    fields |= {"summary": "", "description": answer.text if answer else None}
+    fields |= {"notes": tuple(notes), "flags": tuple(dict.fromkeys(flags))}
+    description = RegionDescription(**fields)
     return description.model_copy(update={"summary": summary_of(description, name)})
 
 
