@@ -149,10 +149,10 @@ class TestArtifacts:
     def test_plain_python_without_choice_writes_nothing(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         made = save_artifact("photo.jpg", "image", Image.new("RGBA", (4, 4), "blue"))
-        with collect_files(None) as files:
+        with collect_files(None) as (contents, paths, _):
             save_artifact("table.csv", "table", b"a")
             assert save_artifact("table.csv", "table", b"b").name == "table_2.csv"
-        assert (made.name, files.contents, files.paths) == ("photo.jpg", {"table.csv": b"a", "table_2.csv": b"b"}, {})
+        assert (made.name, contents, paths) == ("photo.jpg", {"table.csv": b"a", "table_2.csv": b"b"}, {})
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("name", ["../a.png", "a", "a.exe", ".png", "a/b.png", "a\0.png"])

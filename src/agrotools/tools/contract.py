@@ -240,17 +240,17 @@ class Tool(Generic[P, R]):
         with ExitStack() as stack:
             given = self._with_written_arrays(arguments, stack)
             values = self.prepare_arguments(given, host_file)
-            files = stack.enter_context(collect_files(folder))
+            contents, paths, layers = stack.enter_context(collect_files(folder))
             result = self.function(**values)  # pyright: ignore[reportCallIssue]
             if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
-            result.attach_files(files.contents, files.paths)
+            result.attach_files(contents, paths)
             if folder is not None:
                 from agrotools.tools.maps import save_maps
 
                 rasters = [value for value in values.values() if isinstance(value, Path)]
-                save_maps(result, files.layers, rasters, values.get("region"))
-                result.attach_files(files.contents, files.paths)
+                save_maps(result, layers, rasters, values.get("region"))
+                result.attach_files(contents, paths)
         return result
 
     def _with_written_arrays(self, arguments: Mapping[str, Any], stack: ExitStack) -> Mapping[str, Any]:

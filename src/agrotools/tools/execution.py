@@ -6,10 +6,10 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -53,13 +53,12 @@ _OF_FILES = frozenset({"file_not_found", "unreadable_file"})
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 
-@dataclass(frozen=True)
-class _CheckedCall:
+class _CheckedCall(NamedTuple):
     tool: Tool[..., Any]
+    backend: str
     arguments: Arguments
     """Canonical arguments, with files by name."""
     paths: dict[str, Path]
-    backend: str
 
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
@@ -193,7 +192,8 @@ class ToolExecutor:
             checked = self._checked(call, workspace, toolset)
             if not checked.tool.cacheable or needs_answers(checked.backend):
                 cache = None
-            key = await asyncio.to_thread(self._key, cache, checked, workspace) if cache else ""
+            infos = {name: workspace.info(name) for name in checked.paths}
+            key = await asyncio.to_thread(cache.key, *checked, infos) if cache else ""
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
@@ -223,11 +223,7 @@ class ToolExecutor:
 
         if tool.takes_files:
             tool.prepare_arguments(arguments, resolve)
-        return _CheckedCall(tool, arguments, paths, self.backends.get(tool.name, tool.backends[0]))
-
-    def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
-        infos = {name: workspace.info(name) for name in checked.paths}
-        return cache.key(checked.tool, checked.backend, checked.arguments, checked.paths, infos)
+        return _CheckedCall(tool, self.backends.get(tool.name, tool.backends[0]), arguments, paths)
 
     async def _run_and_observe(
         self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""

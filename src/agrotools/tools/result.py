@@ -151,7 +151,6 @@ def encode_result(
 
 @cache
 def _aliases(model: type[BaseModel]) -> dict[str, str]:
-    """Return the name of each field in JSON, by its name."""
     return {name: field.alias or name for name, field in model.model_fields.items()}
 
 

@@ -54,15 +54,12 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
     if not alike:
         return path.name if path.name[0] != "." and os.path.lexists(artifacts / path.name) else None
     # If files in different folders share a name, the folders in the path decide.
-    common = {name: _common_ending(path, Path(file.path)) for name, file in alike.items()}
+    common: dict[str, int] = {}
+    for candidate, file in alike.items():
+        pairs = zip(reversed(path.parts), reversed(Path(file.path).parts), strict=False)
+        common[candidate] = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     best = [name for name, count in common.items() if count == max(common.values())]
     return best[0] if len(best) == 1 else None
-
-
-def _common_ending(one: Path, other: Path) -> int:
-    """Return the number of trailing parts that two paths have in common."""
-    pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 SUFFIX = ".meta.json"
@@ -308,40 +305,29 @@ def artifacts_in(
         yield where
 
 
-@dataclass
-class CollectedFiles:
-    """Files of one call in this process: contents and paths by name, and maps. ``paths`` is empty if the caller gave
-    no folder.
-    """
-
-    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    paths: dict[str, Path] = field(default_factory=dict[str, Path])
-    layers: list[MapLayer] = field(default_factory=list[MapLayer])
-
-
 @contextmanager
-def collect_files(folder: Path | None) -> Iterator[CollectedFiles]:
-    """Collect the files of the tool that runs inside the block, and write them to ``folder``, else to that of
-    :func:`artifacts_in`, if any.
-    """
+def collect_files(folder: Path | None) -> Iterator[tuple[dict[str, bytes], dict[str, Path], list[MapLayer]]]:
+    """Provide the contents and paths by name, and the maps, of the files of the tool that runs inside the block, which
+    are written to ``folder``, else to that of :func:`artifacts_in`; without either there are no paths."""
+    contents, paths, layers = dict[str, bytes](), dict[str, Path](), list[MapLayer]()
     with ExitStack() as stack:
         if folder is not None:
             stack.enter_context(artifacts_in(folder))
-        work, collected = _work.get(), CollectedFiles()
+        work = _work.get()
 
         def keep(artifact: Artifact, content: bytes) -> Artifact:
             name, number = artifact.name, 1
-            while work.keep is _unwritten and collected.contents.get(name, content) != content:
+            while work.keep is _unwritten and contents.get(name, content) != content:
                 number += 1
                 name = _numbered(artifact.name, number)
             stored = work.keep(artifact.model_copy(update={"name": name}), content)
-            collected.contents[stored.name] = content
+            contents[stored.name] = content
             if work.folder is not None:
-                collected.paths[stored.name] = work.folder / stored.name
+                paths[stored.name] = work.folder / stored.name
             return stored
 
-        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else collected.layers)))
-        yield collected
+        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else layers)))
+        yield contents, paths, layers
 
 
 def add_map_layer(layer: Callable[[], MapLayer]) -> None:

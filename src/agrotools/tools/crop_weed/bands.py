@@ -61,12 +61,6 @@ def _thinned(values: NDArray[Any], most: int) -> NDArray[Any]:
     return values[:: max(1, -(-len(values) // most))]
 
 
-def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) -> float | None:
-    """Return the sum of standard deviations over the sum of absolute correlations of all pairs, None if that is 0."""
-    shared = float(np.abs(correlations[np.triu_indices(len(deviations), 1)]).sum())
-    return float(deviations.sum() / shared) if shared > 0 else None
-
-
 def rank_triplets(
     bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]]
 ) -> list[BandTriplet]:
@@ -227,6 +221,7 @@ def _triplet(
         for a, b in itertools.combinations(gaussians, 2)
     }
     worst = min(jm, key=lambda pair: jm[pair])
+    shared = float(np.abs(correlations[square][np.triu_indices(3, 1)]).sum())
     return BandTriplet(
         bands=tuple(names[place] for place in chosen),
         expected_accuracy=None,
@@ -235,7 +230,7 @@ def _triplet(
         worst_pair=worst,
         mean_jm=sum(jm.values()) / len(jm),
         jm=jm,
-        oif=optimum_index_factor(deviations[index], correlations[square]),
+        oif=float(deviations[index].sum() / shared) if shared > 0 else None,
     )
 
 

@@ -238,7 +238,6 @@ def area_result(
 
 
 def _counts(classes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of pixels of each class, (256,)."""
     count = np.zeros(256, np.int64)
     for number in CLASS_COLOURS:  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
         count[number] = np.count_nonzero(classes == number)

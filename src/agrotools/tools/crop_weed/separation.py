@@ -15,6 +15,8 @@ from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 
+Floats = NDArray[np.float32]
+
 LEAST_ROWS = 2.75
 """Least number of rows (extent over spacing) across the picture; two bands of plants may occur by chance."""
 LEAST_PEAK_RATIO = 3.0
@@ -103,9 +105,7 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return crop & mask
 
 
-def _shrink(
-    mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+def _shrink(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None) -> tuple[Floats, Floats, float]:
     """Return cover and weight of data at working size, and the pixels of the mask per pixel of it."""
     scale = max(1.0, max(mask.shape) / _WORK_PX)
     size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
@@ -121,9 +121,7 @@ def _across(shape: tuple[int, int], angle_deg: float) -> NDArray[np.float64]:
     return x * np.sin(angle) + y * np.cos(angle)
 
 
-def _profile(
-    cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
-) -> tuple[NDArray[np.float64], int]:
+def _profile(cover: Floats, weight: Floats, angle_deg: float) -> tuple[NDArray[np.float64], int]:
     """Return the mean cover along lines of a direction, one value per pixel across, and the first line's position."""
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
@@ -137,7 +135,7 @@ def _profile(
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
 
 
-def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+def _agreement_of_halves(cover: Floats, weight: Floats, angle_deg: float) -> float:
     """Return the correlation of the profiles of the two halves of the picture, over lines long enough in both."""
     shape = (cover.shape[0], cover.shape[1])
     across = np.rint(_across(shape, angle_deg)).astype(np.int64)
@@ -157,7 +155,7 @@ def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32]
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+def _variation(cover: Floats, weight: Floats, angle_deg: float) -> float:
     profile, _ = _profile(cover, weight, angle_deg)
     return float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid"))) if len(profile) > 10 else 0.0
 

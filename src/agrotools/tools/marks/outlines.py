@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float32]
+
 Points = NDArray[np.float64]
 """(points, 2), x and y in pixels; integers are the centres of pixels."""
 
@@ -284,9 +286,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     )
 
 
-def _edge_scatter(
-    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> float:
+def _edge_scatter(outline: Outline, band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> float:
     """Return the scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
     off = _shares(band, rgb, inner_side, peak) < 0.5
     inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
@@ -301,9 +301,7 @@ def _edge_scatter(
     return float(np.quantile(np.concatenate(away), 0.7))
 
 
-def _ink_in(
-    band: NDArray[np.float32], ink: Ink, slack: float = 1.0
-) -> tuple[int, NDArray[np.float32], float, tuple[float, float]] | None:
+def _ink_in(band: Floats, ink: Ink, slack: float = 1.0) -> tuple[int, Floats, float, tuple[float, float]] | None:
     """Return the column of a band that is closest to the pure colour: its number, its colour, its share of the outline
     and its unevenness (median, 85th percentile); None if that is no ink."""
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
@@ -323,7 +321,7 @@ def _ink_in(
     return (peak, rgb, covered, (middling, uneven)) if is_ink else None
 
 
-def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> Floats:
     """Sample colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
     steps = np.arange(-_INSIDE, _OUTSIDE + 1)
     x = (points[:, :1] + normals[:, :1] * steps).astype(np.float32)
@@ -332,16 +330,14 @@ def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray
     return np.asarray(band, np.float32)
 
 
-def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
+def purity(rgb: Sequence[float] | Floats, pure: tuple[int, int, int]) -> float:
     """Return the amount of a pure colour in a colour, up to 255; 0 or less for other colours."""
     high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
     low = max((float(part) for part, full in zip(rgb, pure, strict=True) if not full), default=0.0)
     return high - low
 
 
-def _extent(
-    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> tuple[float, float, float]:
+def _extent(band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> tuple[float, float, float]:
     """Return the width of the stroke, and its inner and outer edge at half height as columns of the band."""
     share = _shares(band, rgb, inner_side, peak)
     profile = np.median(share, axis=0)
@@ -352,9 +348,7 @@ def _extent(
     return outer - inner, inner, outer
 
 
-def _shares(
-    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> NDArray[np.float32]:
+def _shares(band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> Floats:
     """Return the share of stroke in each sample, 0 to 1.2, against the colours inside and outside of it."""
     count = band.shape[1]
     outer_side = band[:, min(count - 4, peak + 8) :].mean(axis=1)
@@ -366,7 +360,7 @@ def _shares(
     return np.clip(shares, 0, 1.2)
 
 
-def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) -> float:
+def _crossing(profile: Floats, peak: int, step: int, level: float) -> float:
     k = peak
     while 0 <= k + step < len(profile):
         level_here, level_next = float(profile[k]), float(profile[k + step])
@@ -377,7 +371,7 @@ def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) 
 
 
 def _place_stroke(
-    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], peak: int, reach_in: float, reach_out: float
+    outline: Outline, band: Floats, rgb: Floats, peak: int, reach_in: float, reach_out: float
 ) -> tuple[Points, NDArray[np.float64]]:
     """Return the centre line of the stroke, and the distance to its edges at the left, top, right and bottom."""
     centre = (reach_in + reach_out) / 2 - _INSIDE

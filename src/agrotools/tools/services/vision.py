@@ -68,30 +68,22 @@ def _read(
     reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
 ) -> tuple[ReplyType | None, str]:
     """Return the last valid JSON value in a reply, or None and the fault in the last value."""
-    text = reply[-_LONGEST_REPLY:]
-    fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
-    is_last = True
+    text, faults = reply[-_LONGEST_REPLY:], list[str]()
     for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
         try:
             read = reply_type.model_validate(loads(text[start:end]))
-            wrong = check(read)
         except NotJson as error:
-            wrong = f"its JSON cannot be read: {error}"
+            faults.append(f"its JSON cannot be read: {error}")
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the object"
-            wrong = f"{where}: {first['msg']}"
+            faults.append(f"{'.'.join(map(str, first['loc'])) or 'the object'}: {first['msg']}")
         else:
-            if wrong is None:
+            if (wrong := check(read)) is None:
                 return read, ""
-        if is_last:
-            fault, is_last = wrong[:300], False
-    return None, fault
-
-
-def _excerpt(text: str) -> str:
+            faults.append(wrong)
     line = " ".join(text[: 10 * _SHOWN].split())
-    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
+    shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+    return None, faults[0][:300] if faults else f"it holds no JSON: {shown!r}" if line else "it is empty"
 
 
 LONGEST_SIDE_PX = 1568
