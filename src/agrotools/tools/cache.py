@@ -9,7 +9,7 @@ updates its modification time, at most once an hour. An entry whose artifact was
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
@@ -253,20 +253,13 @@ def code_hash(module: str) -> str:
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
     if module.startswith("agrotools.benchmarks."):
         sources += (ours / "benchmarks").rglob("*.py")
-    if not module.startswith("agrotools."):
-        sources += _source_files(module.partition(".")[0])
+    if not module.startswith("agrotools.") and (found := find_spec(module.partition(".")[0])) and found.origin:
+        origin = Path(found.origin)
+        sources += origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
     digest = sha256()
     for path in sorted(sources):
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _source_files(package: str) -> Iterable[Path]:
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        return []
-    origin = Path(found.origin)
-    return origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -279,7 +279,7 @@ class Tool(Generic[P, R]):
     def _read(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> tuple[dict[str, Any], BaseModel]:
         """Return the arguments as they are read, and the model of them."""
         for name, value in arguments.items():
-            if _exceeds_limit(value, MOST_ELEMENTS):
+            if _has_too_many_elements(value):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
                 raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
         read = dict(arguments)
@@ -429,8 +429,8 @@ def _loaded(value: Any) -> Any:
     return value
 
 
-def _exceeds_limit(value: Any, limit: int) -> bool:
-    left, open_values = limit, [value]
+def _has_too_many_elements(value: Any) -> bool:
+    left, open_values = MOST_ELEMENTS, [value]
     while open_values:
         item = open_values.pop()
         has_items = isinstance(item, (list, tuple, set, frozenset, Mapping))

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 
 _OF_FILES = frozenset({"file_not_found", "unreadable_file"})
+_ACCIDENTS = frozenset({"timeout", "limit", "tool_failed", "backend_unavailable"})
+"""Kinds of errors that an equal call need not end with."""
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 
@@ -236,7 +238,7 @@ class ToolExecutor:
         )
         seconds = message.get("seconds", time.perf_counter() - started)
         reply = message, contents
-        if cache is not None and _is_repeatable(message):
+        if cache is not None and message.get("error", {}).get("kind") not in _ACCIDENTS:
             await asyncio.to_thread(cache.put, key, reply)
         # Use a thread only to write artifacts: for a short call, switching threads takes longer than the work.
         observation = (
@@ -357,12 +359,6 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
         return OUT_OF_MEMORY
     how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
     return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
-
-
-def _is_repeatable(message: dict[str, Any]) -> bool:
-    """True if an equal call would certainly give the same reply."""
-    passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
-    return "error" not in message or message["error"]["kind"] not in passing
 
 
 def _observation(reply: Reply, workspace: Workspace) -> Observation:

@@ -239,15 +239,11 @@ def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -
     places = _thinned(np.flatnonzero(mask), MOST_PIXELS)
     values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
     valid = np.isfinite(values).all(axis=1)
-    return _Sample(values[valid], _blocks(places[valid], *mask.shape))
-
-
-def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:
-    """Return the block number of each flat index; modulo 4 it is the position in a square of 2 x 2 blocks."""
-    side = max(1, min(rows, columns) // _BLOCKS)
-    y, x = places // columns // side, places % columns // side
+    side, columns = max(1, min(mask.shape) // _BLOCKS), mask.shape[1]
+    y, x = places[valid] // columns // side, places[valid] % columns // side
     across = columns // side // 2 + 1
-    return 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2
+    # modulo 4, the number of a block is its position in a square of 2 x 2 blocks
+    return _Sample(values[valid], 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2)
 
 
 _MOST_LISTED = 20

@@ -296,8 +296,9 @@ def load_head(info: HeadInfo) -> Head:
 
 def head_of(arrays: Mapping[str, NDArray[Any]]) -> Head:
     """Return the head of its saved arrays, named as its fields."""
-    parts = (np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights"))
-    return Head(*parts, float(arrays["gamma"]), float(arrays["bias"]))
+    names = ("mean", "scale", "landmarks", "weights")
+    mean, scale, landmarks, weights = (np.asarray(arrays[name], np.float32) for name in names)
+    return Head(mean, scale, landmarks, weights, float(arrays["gamma"]), float(arrays["bias"]))
 
 
 def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInfo:

@@ -5,12 +5,11 @@ import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall
+from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
 from agrotools.tools.result import ResultPart
@@ -29,16 +28,7 @@ class ImageDescription(ToolResult):
     """what the model says of the picture, or its answer to the question"""
 
 
-def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    return {**call, "question": _stripped_question(cast("str | None", call["question"]))}
-
-
-def _stripped_question(question: str | None) -> str | None:
-    """Return the question without surrounding spaces, or None if nothing is left."""
-    return (question or "").strip() or None
-
-
-@model_tool(resolves=_resolve)
+@model_tool(resolves=lambda call, _: {**call, "question": str(call["question"] or "").strip() or None})
 def describe_image(
     image: ImageFile,
     question: Annotated[
@@ -54,11 +44,11 @@ def describe_image(
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
     source = open_image(image)
-    stripped_question = _stripped_question(question)
+    question = (question or "").strip() or None
     if backend == VLM:
-        answer = describe_picture(source.pixels, source.box, stripped_question)
+        answer = describe_picture(source.pixels, source.box, question)
     else:
-        answer = describe(source.pixels, source.box, stripped_question, weights_of(backend))
+        answer = describe(source.pixels, source.box, question, weights_of(backend))
     return ImageDescription(description=answer.text, **remarks(source, answer))
 
 

@@ -3,7 +3,7 @@
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,11 +127,6 @@ def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage]
         )
 
 
-def pictures_below(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders whose names end as those of pictures do."""
-    return (path for path in sorted(folder.rglob("*")) if _is_picture(path))
-
-
 def _is_picture(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
 
@@ -143,7 +138,7 @@ def _from_folders(images: Path) -> list[LabelledImage]:
         raise UsageError(why, hint=hint)
     labelled: list[LabelledImage] = []
     for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in pictures_below(folder):
+        for path in filter(_is_picture, sorted(folder.rglob("*"))):
             name = path.relative_to(images).as_posix()
             labelled.append(LabelledImage(path, folder.name, f"picture {name}", f"folder {folder.name}"))
             if len(labelled) > MOST_PICTURES:

@@ -79,7 +79,11 @@ def describe(
             marked = read_mask_pixels(mask, size, name, argument="mask", called="a mask")
             marked = marked[top : top + height, left : left + width]
         if (backend := backend_in_use()) and backend != "offline":
-            answer = _describe_by_model(backend, picture, marked, question)
+            shown = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
+            if backend == VLM:
+                answer = describe_by_vlm(shown, picture.box, question)
+            else:
+                answer = describe_by_open_model(shown, picture.box, question, weights_of(backend))
         values, notes, flags = _measure_picture(picture, marked, attributes, gsd_m)
     if answer is not None:
         notes += answer.notes
@@ -92,14 +96,6 @@ def describe(
     fields |= {"notes": tuple(notes), "flags": tuple(dict.fromkeys(flags))}
     description = RegionDescription(**fields)
     return description.model_copy(update={"summary": summary_of(description, name)})
-
-
-def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None, question: str | None) -> TextAnswer:
-    """Describe the region with a model; pixels outside a mask are dimmed."""
-    pixels = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
-    if backend == VLM:
-        return describe_by_vlm(pixels, picture.box, question)
-    return describe_by_open_model(pixels, picture.box, question, weights_of(backend))
 
 
 def _measure_picture(

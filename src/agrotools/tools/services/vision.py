@@ -239,7 +239,11 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."
     )
-    return _ask_words(instruction, picture_for_model(pixels, box), _whole(_draw_frame(pixels, box)))
+    import cv2
+
+    framed, width = pixels.copy(), max(2, round(max(pixels.shape[:2]) / 250))
+    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
+    return _ask_words(instruction, picture_for_model(pixels, box), _whole(framed))
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
@@ -389,15 +393,6 @@ def _box_fault(picture: ModelPicture, where: str, box: _Edges) -> str | None:
 
 def _whole(pixels: NDArray[np.uint8]) -> ModelPicture:
     return picture_for_model(pixels, (0, 0, pixels.shape[1], pixels.shape[0]))
-
-
-def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    import cv2
-
-    framed = pixels.copy()
-    width = max(2, round(max(pixels.shape[:2]) / 250))
-    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
-    return framed
 
 
 def _quote(value: object) -> str:
