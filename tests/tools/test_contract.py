@@ -1,6 +1,8 @@
 """The contract: what a declaration must hold, the schema it gives, what validation refuses and how it says so."""
 
 import json
+import subprocess
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +17,9 @@ import agrotools.tools
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
 from agrotools.tools import TOOLS, get_tool, tool_names, tool_specs
 from agrotools.tools.arguments import plain_schema
+from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, Tool, ToolDeclarationError, ToolResult, tool
+from agrotools.tools.execution import check_backend
 from agrotools.tools.result import encode_result, with_artifact_names
 
 
@@ -392,3 +396,77 @@ class TestRegistry:
             from agrotools.tools import no_such_tool  # noqa: F401  # pyright: ignore
         assert "calculate" in TOOLS
         assert Path(get_tool("calculate").function.__code__.co_filename).name == "calculate.py"
+
+
+_WITHOUT_LINUX = """
+import os
+for name in dir(os):
+    if name.startswith(("sched_", "SCHED_", "memfd", "MFD_", "pidfd", "eventfd", "O_PATH", "O_TMPFILE", "getrandom")):
+        delattr(os, name)
+import agrotools.cli.main, agrotools.runner.evaluate, agrotools.sandbox
+import agrotools.tools.execution, agrotools.tools.worker
+from agrotools.tools import get_tool, tool_names
+for name in tool_names():
+    get_tool(name)
+"""
+
+
+def test_tools_import_without_what_only_linux_has():
+    run = subprocess.run([sys.executable, "-c", _WITHOUT_LINUX], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+class Said(ToolResult):
+    text: str
+    """what was said"""
+
+
+def made(folder: Path) -> "Tool[[], Said]":
+    def files(backend: str) -> list[Path]:
+        path = folder / backend.removeprefix("pack:")
+        if not path.is_file():
+            raise ToolError("backend_unavailable", f"there is no {path.name}", hint="train it")
+        return [path]
+
+    @tool(category="general", backends=("offline", "rules", "pack:"), backend_files=files)
+    def say() -> Said:
+        """Say something."""
+        return Said(text="something")
+
+    return say
+
+
+def test_names_have_a_value_where_it_is_taken(tmp_path: Path) -> None:
+    say = made(tmp_path)
+    assert [say.has_backend(name) for name in ("offline", "rules", "pack:a", "pack:a:b")] == [True] * 4
+    assert not any(say.has_backend(name) for name in ("pack", "pack:", "pack: ", "rules:x", "other:x", ""))
+    with pytest.raises(UsageError) as caught:
+        check_backend(say, "pack")
+    assert caught.value.hint == "it has offline, rules, pack:VALUE"
+    with pytest.raises(UsageError, match=r"back-end pack:a of say: there is no a \(train it\)"):
+        check_backend(say, "pack:a")
+    (tmp_path / "a").write_text("1")
+    check_backend(say, "pack:a")
+    with pytest.raises(ToolDeclarationError, match="default back-end"):
+
+        @tool(category="general", backends=("pack:",))
+        def say() -> Said:  # pyright: ignore[reportUnusedFunction]
+            """Say something."""
+            return Said(text="")
+
+
+def test_files_of_the_value_are_in_the_key(tmp_path: Path) -> None:
+    say = made(tmp_path)
+    cache = ResultCache(tmp_path / "results")
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "b").write_text("1")
+
+    def key(backend: str) -> str:
+        return cache.key(say, backend, {}, {}, {})
+
+    first = key("pack:a")
+    assert first == key("pack:a")
+    assert len({first, key("pack:b"), key("offline"), key("rules")}) == 4
+    (tmp_path / "a").write_text("22")
+    assert key("pack:a") != first
+    assert say.files_for(None) == say.files_for("rules") == ()

@@ -6,13 +6,10 @@ What it shares with the executor of this machine: test_ray_executor.py.
 import asyncio
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -61,12 +58,6 @@ async def use(executor: RayToolExecutor, workspace: Workspace, number: int = 0, 
     outcome = await call(executor, workspace, "use_gpu", value=number, **given)
     assert value(outcome) == number
     return dict(outcome.observation.result or {})
-
-
-async def gpus(executor: RayToolExecutor, count: int) -> None:
-    """Wait until the cluster has a number of GPUs, as the executor sees it."""
-    while await executor._count("GPU") != count:  # noqa: ASYNC110 - nodes set no event
-        await asyncio.sleep(0.2)
 
 
 async def test_a_file_that_a_node_does_not_have_is_sent_once(executor, tmp_path, monkeypatch):
@@ -201,65 +192,6 @@ async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(executor
         patch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
         assert (await use(executor, workspace))["devices"] == ""
     assert (await use(executor, workspace))["devices"] == "0"
-
-
-async def test_an_actor_that_dies_while_it_is_idle_is_replaced_unseen(executor: Any, workspace: Workspace):
-    first = await use(executor, workspace)
-    os.kill(first["caller"], signal.SIGKILL)
-    again = executor.calls_sent_again
-    assert (await use(executor, workspace))["caller"] != first["caller"]
-    assert executor.calls_sent_again <= again + 1
-
-
-async def test_gpus_that_others_use_are_given_up(executor: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
-    await use(executor, workspace)
-    async with RayToolExecutor(find_tool=FIND, backends=LEARNED) as other:
-        with monkeypatch.context() as patch:
-            patch.setattr(ray_executor, "_QUEUE_S", 2)
-            with pytest.raises(InfrastructureError, match="no GPU of the Ray cluster is free"):
-                await use(other, workspace)
-        executor._actors.close()
-        await use(other, workspace)
-
-
-async def test_kills_of_actors_and_nodes_lose_and_double_nothing(executor: Any, cluster: Any, workspace: Workspace):
-    chance = random.Random(4)
-    nodes = [cluster.add_node(num_cpus=1, num_gpus=1) for _ in range(2)]
-    await gpus(executor, 3)
-    callers, done, sent = set[int](), list[float](), executor.calls_sent_again
-
-    async def work(number: int) -> None:
-        for _ in range(20):  # each loss is counted for one call, which may have bad luck
-            with suppress(InfrastructureError):
-                result = await use(executor, workspace, number, wait_s=0.3)
-                break
-        else:
-            pytest.fail("lost")
-        callers.add(result["caller"])
-        done.append(result["value"])
-
-    calls = asyncio.gather(*(work(number) for number in range(60)))
-    kills = 0
-    while not calls.done():
-        await asyncio.sleep(chance.uniform(1, 3))
-        if kills % 4 == 1:
-            cluster.remove_node(nodes.pop(), allow_graceful=False)
-            nodes.append(cluster.add_node(num_cpus=1, num_gpus=1))
-        elif callers:
-            with suppress(ProcessLookupError):
-                os.kill(chance.choice(sorted(callers)), signal.SIGKILL)
-        kills += 1
-    await calls
-    assert sorted(done) == list(range(60))
-    assert kills > 3
-    assert executor.calls_sent_again > sent
-    for node in nodes:
-        cluster.remove_node(node, allow_graceful=False)
-    await gpus(executor, 1)
-    await asyncio.wait_for(asyncio.gather(*(use(executor, workspace) for _ in range(4))), 120)
-    assert len(executor._actors._actors) == 1
-    states = [actor["State"] for actor in executor._ray._private.state.actors().values()]
-    assert not {"RESTARTING", "PENDING_CREATION"} & set(states), "a displaced actor would take the next GPU"
 
 
 def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():

@@ -8,7 +8,7 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.vision.formats import _lacking_decoder, clipped_region, file_format
 from agrotools.vision.reading import read_image, read_labels
-from support.picture_files import discs, field, png_header_only, vrt_as_tif, write_raster
+from support.picture_files import discs, field, vrt_as_tif, write_raster
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
 
@@ -20,22 +20,17 @@ def fault(path: Path, read=read_image) -> ToolError:
     return caught.value
 
 
-@pytest.mark.parametrize("suffix", ["png", "webp", "tif"])
+@pytest.mark.parametrize("suffix", ["png", "webp", "tiff"])
 def test_lossless_pictures_come_back_as_they_were(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"a.{suffix}"
-    Image.fromarray(COLOURS).save(path, **({"lossless": True} if suffix == "webp" else {}))
+    """The content decides on the format, not the name."""
+    path = tmp_path / "a.jpg"
+    Image.fromarray(COLOURS).save(path, suffix, lossless=True)
+    assert file_format(path) == suffix
     image = read_image(path)
     assert np.array_equal(image.pixels, COLOURS)
     assert image.pixels.dtype == np.uint8
     assert image.valid is None
     assert (image.width, image.height) == (60, 40)
-
-
-def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
-    Image.fromarray(COLOURS).save(tmp_path / "a.png")
-    (tmp_path / "a.png").rename(tmp_path / "a.jpg")
-    assert file_format(tmp_path / "a.jpg") == "png"
-    assert np.array_equal(read_image(tmp_path / "a.jpg").pixels, COLOURS)
 
 
 def test_a_photo_of_a_phone_without_its_decoder_names_the_extra(tmp_path: Path, monkeypatch) -> None:
@@ -78,24 +73,6 @@ def test_truncated_pictures_are_refused(tmp_path: Path, suffix: str, kept: float
     assert error.argument == "image"
 
 
-@pytest.mark.parametrize("size", [12_000, 30_000])
-def test_decompression_bombs_are_refused_before_decoding(tmp_path: Path, size: int) -> None:
-    assert fault(png_header_only(tmp_path / "bomb.png", size, size)).kind == "limit"
-
-
-def test_a_huge_sparse_tiff_is_refused_as_a_whole(tmp_path: Path) -> None:
-    import rasterio
-
-    path = tmp_path / "big.tif"
-    profile = {"driver": "GTiff", "dtype": "uint8", "count": 3, "width": 30_000, "height": 30_000}
-    with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
-        rasterio.open(path, "w", sparse_ok=True, tiled=True, **profile).close()
-    assert path.stat().st_size < 5_000_000
-    error = fault(path)
-    assert error.kind == "limit"
-    assert "30000 x 30000" in error.message
-
-
 def test_a_virtual_raster_called_tif_is_never_opened(tmp_path: Path) -> None:
     secret = write_raster(tmp_path / "secret.tif", np.full((1, 40, 60), 7, np.uint8))
     inside = tmp_path / "workspace"
@@ -113,16 +90,13 @@ def test_names_that_gdal_would_take_for_places_are_missing_files(path: str) -> N
     assert caught.value.kind == "file_not_found"
 
 
-def test_exif_orientation_is_applied(tmp_path: Path) -> None:
+def test_exif_orientation_is_applied_and_cmyk_keeps_its_colours(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.fromarray(COLOURS).save(tmp_path / "turned.png", exif=exif)
     image = read_image(tmp_path / "turned.png")
     assert np.array_equal(image.pixels, np.rot90(COLOURS, -1))
     assert any("upright" in note for note in image.notes)
-
-
-def test_cmyk_keeps_its_colours_and_is_flagged(tmp_path: Path) -> None:
     picture = field(discs((80, 100), [(50, 40)], 20))
     Image.fromarray(picture).convert("CMYK").save(tmp_path / "cmyk.jpg", quality=95)
     image = read_image(tmp_path / "cmyk.jpg")
@@ -150,11 +124,6 @@ def test_transparency_is_laid_on_white_and_known_as_no_data(tmp_path: Path) -> N
     assert image.valid is not None
     assert image.valid[:, 20:].all()
     assert not image.valid[:, :20].any()
-
-
-def test_nothing_but_transparency_is_an_error(tmp_path: Path) -> None:
-    Image.fromarray(np.zeros((9, 9, 4), np.uint8)).save(tmp_path / "a.png")
-    assert fault(tmp_path / "a.png").kind == "nothing_found"
 
 
 def test_a_palette_is_colour_in_an_image_and_index_in_a_mask(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ _GENERAL = {
     "compare_images": "general.large_models",
     "draw_box": "general.annotation",
     "add_text": "general.annotation",
-    "search_web": "general.search_web",
+    "search_web": "general.large_models",
     "solve_equations": "general.code",
     "plot_code": "general.code",
     "read_formula": "general.large_models",

@@ -129,10 +129,8 @@ def takes_path(annotation: Any) -> bool:
 
 def default_description(annotation: Any) -> str | None:
     """Return the description that a file or region type provides, or None for other types."""
-    for marker in _markers(annotation):
-        if isinstance(marker, (FileArgument, RegionArgument)):
-            return marker.description
-    return None
+    described = (marker for marker in _markers(annotation) if isinstance(marker, (FileArgument, RegionArgument)))
+    return next((marker.description for marker in described), None)
 
 
 def _markers(annotation: Any) -> Iterator[Any]:
@@ -157,9 +155,8 @@ def _members(annotation: Any) -> Iterator[Any]:
 
 
 def _kind_of_plain_type(annotation: Any) -> AgreementKind | None:
-    if get_origin(annotation) is Literal or annotation is bool:
-        return "choice"
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    if get_origin(annotation) is Literal or annotation is bool or is_enum:
         return "choice"
     if annotation in (int, float):
         return "number"
@@ -320,19 +317,19 @@ def describe_schema(schema: dict[str, Any]) -> str:
             items = schema.get("items", {})
             how_many = _count(schema, "minItems", "maxItems", "") or " of"
             return f"a list{how_many} {_plural(describe_schema(items))}"
+        case "object" if schema.get("properties"):
+            return f"an object with {_names_in(schema)}"
+        case "object" if isinstance(values := schema.get("additionalProperties"), dict):
+            return f"an object from names to {_plural(describe_schema(cast('dict[str, Any]', values)))}"
         case "object":
-            return _describe_object(schema)
+            return "an object"
         case _:
             return "any value"
 
 
-def _describe_object(schema: dict[str, Any]) -> str:
-    if properties := schema.get("properties"):
-        required = set(schema.get("required", ()))
-        keys = [name if name in required else f"{name} (optional)" for name in properties]
-        return f"an object with {', '.join(keys)}"
-    values = schema.get("additionalProperties")
-    return f"an object from names to {_plural(describe_schema(values))}" if isinstance(values, dict) else "an object"
+def _names_in(schema: dict[str, Any]) -> str:
+    required = schema.get("required", ())
+    return ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
 
 
 _LIMITS = {"exclusiveMinimum": "above", "minimum": "of at least", "exclusiveMaximum": "below", "maximum": "of at most"}
@@ -367,28 +364,24 @@ _PLURALS = {
 
 
 def _plural(words: str) -> str:
-    if " or " in words:
+    singular = next((start for start in _PLURALS if words.startswith(start)), None)
+    if singular is None or " or " in words:
         return f"values, each {words}"
-    for singular, plural in _PLURALS.items():
-        if words.startswith(singular):
-            return plural + words.removeprefix(singular)
-    return f"values, each {words}"
+    return _PLURALS[singular] + words.removeprefix(singular)
 
 
 def schema_at(schema: dict[str, Any], path: Sequence[str | int]) -> dict[str, Any] | None:
     """Return the part of a plain ``schema`` that describes the value at ``path``, or None if there is none."""
     for step in path:
-        inner = [_child(branch, step) for branch in schema.get("anyOf", [schema])]
+        branches: list[dict[str, Any]] = schema.get("anyOf", [schema])
+        if isinstance(step, int):
+            inner = [branch.get("items") for branch in branches]
+        else:
+            inner = [each.get("properties", {}).get(step, each.get("additionalProperties")) for each in branches]
         schema = next((part for part in inner if isinstance(part, dict)), {})
         if not schema:
             return None
     return schema
-
-
-def _child(schema: dict[str, Any], step: str | int) -> Any:
-    if isinstance(step, int):
-        return schema.get("items")
-    return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
 
 
 MOST_FAULTS = 20
@@ -426,25 +419,20 @@ def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | in
     path: list[str | int] = []
     value: Any = arguments
     for part in error["loc"]:
-        found = _entry(value, part)
-        if found is not None:
-            value = found[0]
-            path.append(part)
+        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
+            with suppress(LookupError):
+                value = cast(Any, value)[part]
+                path.append(part)
     if error["type"] == "missing":
         path.append(error["loc"][-1])
     return tuple(path)
 
 
-def _entry(value: Any, part: str | int) -> tuple[Any] | None:
-    if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
-        with suppress(LookupError):
-            return (value[part],)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return None
-
-
 def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:
     name = _describe_value(path)
-    allowed = _allowed(schema, words, path)
+    allowed = words.get(str(path[0])) if len(path) == 1 else None
+    if allowed is None and path and (found := schema_at(schema, path)):
+        allowed = describe_schema(found)
     if error["type"] == "missing":
         return f"{name} is missing" + (f": give {allowed}" if allowed else "")
     if error["type"] == "extra_forbidden":
@@ -463,23 +451,14 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
     return f"{name} must be {allowed}, is {_excerpt(error['input'])}"
 
 
-def _allowed(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...]) -> str | None:
-    if len(path) == 1 and path[0] in words:
-        return words[str(path[0])]
-    found = schema_at(schema, path) if path else None
-    return describe_schema(found) if found else None
-
-
 OPTIONAL_HINT = "optional, leave out unless the question needs it"
 
 
 def _hint(tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]) -> str | None:
-    required = schema.get("required", ())
-    if not types & {"missing", "extra_forbidden"}:
-        optional = [name for name in at_fault if name not in required]
-        return f"{OPTIONAL_HINT}: {', '.join(optional)}" if optional else None
-    listed = ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
-    return f"{tool} takes {listed}"
+    if types & {"missing", "extra_forbidden"}:
+        return f"{tool} takes {_names_in(schema)}"
+    optional = [name for name in at_fault if name not in schema.get("required", ())]
+    return f"{OPTIONAL_HINT}: {', '.join(optional)}" if optional else None
 
 
 def _describe_value(path: Sequence[str | int]) -> str:

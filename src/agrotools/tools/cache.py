@@ -9,7 +9,7 @@ updates its modification time, at most once an hour. An entry whose artifact was
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
@@ -21,9 +21,8 @@ from typing import Any
 
 import orjson
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
-from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile, UsageError
+from agrotools.core import Arguments, Artifact, SampleFile, UsageError
 from agrotools.core.files import cache_dir, write_whole
 from agrotools.tools.contract import Tool
 from agrotools.tools.result import Reply
@@ -38,18 +37,12 @@ _MARK, _LOCK = ".swept", ".sweeping"
 
 def limit_from_environment() -> float:
     """Return the megabytes of ``AGROTOOLS_CACHE_MB``, or the default; UsageError if it is no finite number >= 0."""
-    text = os.environ.get("AGROTOOLS_CACHE_MB", "").strip()
-    if not text:
-        return DEFAULT_LIMIT_MB
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = -1.0
-    if not 0 <= limit < float("inf"):
-        raise UsageError(
-            f"AGROTOOLS_CACHE_MB is {text!r}, not a size", hint="give megabytes, e.g. AGROTOOLS_CACHE_MB=2000"
-        )
-    return limit
+    text = os.environ.get("AGROTOOLS_CACHE_MB", "").strip() or str(DEFAULT_LIMIT_MB)
+    with suppress(ValueError):
+        if 0 <= (limit := float(text)) < float("inf"):
+            return limit
+    hint = "give megabytes, e.g. AGROTOOLS_CACHE_MB=2000"
+    raise UsageError(f"AGROTOOLS_CACHE_MB is {text!r}, not a size", hint=hint)
 
 
 class Sweeper:
@@ -134,12 +127,6 @@ _MOST_HASHES = 100_000
 """Maximum number of file hashes held in memory, whatever the number of files in a benchmark."""
 
 
-class _Entry(FrozenModel):
-    result: dict[str, Any] | None = None
-    error: ErrorInfo | None = None
-    artifacts: tuple[Artifact, ...] = ()
-
-
 class ResultCache:
     """Results of tool calls on disk, each stored with its checksum, and artifacts by the hash of their content.
 
@@ -187,26 +174,26 @@ class ResultCache:
             digest, _, body = self._entry_path(key).read_bytes().partition(b"\n")
             if sha256(body).hexdigest().encode() != digest:
                 return None
-            entry = _Entry.model_validate_json(body)
-            contents = [self._artifact_path(artifact).read_bytes() for artifact in entry.artifacts]
-        except (OSError, ValidationError):
+            entry = orjson.loads(body)
+            hashes = [artifact["sha256"] for artifact in entry["artifacts"]]
+            contents = [self._artifact_path(digest).read_bytes() for digest in hashes]
+        except OSError:
             return None
-        for artifact, content in zip(entry.artifacts, contents, strict=True):
-            if sha256(content).hexdigest() != artifact.sha256:
-                return None
-        self._sweeper.mark_used(self._entry_path(key), *map(self._artifact_path, entry.artifacts))
-        if entry.error:
-            return {"error": entry.error.model_dump()}, []
-        return {"result": entry.result, "artifacts": [artifact.model_dump() for artifact in entry.artifacts]}, contents
+        if any(sha256(content).hexdigest() != digest for content, digest in zip(contents, hashes, strict=True)):
+            return None
+        self._sweeper.mark_used(self._entry_path(key), *map(self._artifact_path, hashes))
+        if entry["error"]:
+            return {"error": entry["error"]}, []
+        return {"result": entry["result"], "artifacts": entry["artifacts"]}, contents
 
     def put(self, key: str, reply: Reply) -> None:
         """Store a result. If the disk is full or read-only, the entry is lost but no error is raised."""
-        message, contents = reply
-        entry = _Entry(result=message.get("result"), error=message.get("error"), artifacts=message.get("artifacts", ()))
-        body = entry.model_dump_json().encode()
+        (message, contents), nothing = reply, {"result": None, "error": None, "artifacts": []}
+        entry = {name: message.get(name, default) for name, default in nothing.items()}
+        body = orjson.dumps(entry)
         try:
-            for artifact, content in zip(entry.artifacts, contents, strict=True):
-                _write(self._artifact_path(artifact), content)
+            for artifact, content in zip(entry["artifacts"], contents, strict=True):
+                _write(self._artifact_path(artifact["sha256"]), content)
             _write(self._entry_path(key), sha256(body).hexdigest().encode() + b"\n" + body)
         except OSError:
             return
@@ -217,7 +204,7 @@ class ResultCache:
         digest = artifact.sha256 or ""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             return None
-        path = self._artifact_path(artifact)
+        path = self._artifact_path(digest)
         try:
             return path if path.is_file() and self.file_hash(path) == digest else None
         except OSError:
@@ -226,13 +213,13 @@ class ResultCache:
     def _entry_path(self, key: str) -> Path:
         return self.folder / "results" / key[:2] / f"{key}.json"
 
-    def _artifact_path(self, artifact: Artifact) -> Path:
-        digest = artifact.sha256 or ""
+    def _artifact_path(self, digest: str) -> Path:
         return self.folder / "artifacts" / digest[:2] / digest
 
     def file_hash(self, path: Path) -> str:
         """Return the hash of a file's content, computed again only if the file has changed."""
-        stamp = _stamp(path)
+        status = path.stat()
+        stamp = (os.fspath(path), status.st_ino, status.st_size, status.st_mtime_ns)
         if (known := self._hashes.get(stamp)) is not None:
             return known
         with path.open("rb") as file:
@@ -241,11 +228,6 @@ class ResultCache:
             self._hashes.clear()
         self._hashes[stamp] = digest
         return digest
-
-
-def _stamp(path: Path) -> tuple[str, int, int, int]:
-    status = path.stat()
-    return (os.fspath(path), status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @cache
@@ -271,20 +253,13 @@ def code_hash(module: str) -> str:
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
     if module.startswith("agrotools.benchmarks."):
         sources += (ours / "benchmarks").rglob("*.py")
-    if not module.startswith("agrotools."):
-        sources += _source_files(module.partition(".")[0])
+    if not module.startswith("agrotools.") and (found := find_spec(module.partition(".")[0])) and found.origin:
+        origin = Path(found.origin)
+        sources += origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
     digest = sha256()
     for path in sorted(sources):
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _source_files(package: str) -> Iterable[Path]:
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        return []
-    origin = Path(found.origin)
-    return origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -201,7 +201,7 @@ class Tool(Generic[P, R]):
         nothing else is converted but what :meth:`read` reads. ToolError ``invalid_argument``, with all faults in one
         message.
         """
-        return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
+        return self._read(arguments, None)[1].model_dump(mode="json", by_alias=True)
 
     def resolve(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
         """Return the :meth:`validate` arguments as the tool interprets them; ToolError if it would refuse the call."""
@@ -210,7 +210,7 @@ class Tool(Generic[P, R]):
 
     def prepare_arguments(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns."""
-        model = self._checked(arguments, resolve)
+        model = self._read(arguments, resolve)[1]
         return {name: getattr(model, name) for name in self._parameters}
 
     @overload
@@ -240,17 +240,17 @@ class Tool(Generic[P, R]):
         with ExitStack() as stack:
             given = self._with_written_arrays(arguments, stack)
             values = self.prepare_arguments(given, host_file)
-            files = stack.enter_context(collect_files(folder))
+            contents, paths, layers = stack.enter_context(collect_files(folder))
             result = self.function(**values)  # pyright: ignore[reportCallIssue]
             if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
-            result.attach_files(files.contents, files.paths)
+            result.attach_files(contents, paths)
             if folder is not None:
                 from agrotools.tools.maps import save_maps
 
                 rasters = [value for value in values.values() if isinstance(value, Path)]
-                save_maps(result, files.layers, rasters, values.get("region"))
-                result.attach_files(files.contents, files.paths)
+                save_maps(result, layers, rasters, values.get("region"))
+                result.attach_files(contents, paths)
         return result
 
     def _with_written_arrays(self, arguments: Mapping[str, Any], stack: ExitStack) -> Mapping[str, Any]:
@@ -276,13 +276,10 @@ class Tool(Generic[P, R]):
         except ToolError:
             return arguments
 
-    def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
-        return self._read(arguments, resolve)[1]
-
     def _read(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> tuple[dict[str, Any], BaseModel]:
         """Return the arguments as they are read, and the model of them."""
         for name, value in arguments.items():
-            if _exceeds_limit(value, MOST_ELEMENTS):
+            if _has_too_many_elements(value):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
                 raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
         read = dict(arguments)
@@ -432,19 +429,17 @@ def _loaded(value: Any) -> Any:
     return value
 
 
-def _exceeds_limit(value: Any, limit: int) -> bool:
-    left, open_values = limit, [value]
+def _has_too_many_elements(value: Any) -> bool:
+    left, open_values = MOST_ELEMENTS, [value]
     while open_values:
         item = open_values.pop()
-        if isinstance(item, (list, tuple, set, frozenset, Mapping)):
-            left -= len(item)
-            if left < 0:
-                return True
+        has_items = isinstance(item, (list, tuple, set, frozenset, Mapping))
+        size: Any = len(item) if has_items else getattr(item, "size", 0)  # of an array
+        left -= size if isinstance(size, int) else 0
+        if left < 0:
+            return True
+        if has_items:
             open_values.extend(item.values() if isinstance(item, Mapping) else item)
-        elif (size := getattr(item, "size", 0)) and isinstance(size, int):  # an array
-            left -= size
-            if left < 0:
-                return True
     return False
 
 

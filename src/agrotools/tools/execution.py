@@ -6,10 +6,10 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -50,16 +50,17 @@ if TYPE_CHECKING:
 
 
 _OF_FILES = frozenset({"file_not_found", "unreadable_file"})
+_ACCIDENTS = frozenset({"timeout", "limit", "tool_failed", "backend_unavailable"})
+"""Kinds of errors that an equal call need not end with."""
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 
-@dataclass(frozen=True)
-class _CheckedCall:
+class _CheckedCall(NamedTuple):
     tool: Tool[..., Any]
+    backend: str
     arguments: Arguments
     """Canonical arguments, with files by name."""
     paths: dict[str, Path]
-    backend: str
 
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
@@ -81,7 +82,7 @@ def check_backends(
         check_backend(find_tool(name), backend)
         if backend == VLM and not has_vision:
             raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
-        if _is_service(backend):
+        if backend != VLM and needs_answers(backend):
             check_service(backend)
 
 
@@ -188,25 +189,26 @@ class ToolExecutor:
         return replace(outcome, observation=Observation(error=error.model_copy(update={"hint": hint})))
 
     async def _outcome(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
-        started = time.perf_counter()
+        started, cache = time.perf_counter(), self.cache
         try:
             checked = self._checked(call, workspace, toolset)
-        except ToolError as error:
-            return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable or needs_answers(checked.backend):
-            return await self._run_and_observe(checked, workspace)
-        try:
-            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+            if not checked.tool.cacheable or needs_answers(checked.backend):
+                cache = None
+            infos = {name: workspace.info(name) for name in checked.paths}
+            key = await asyncio.to_thread(cache.key, *checked, infos) if cache else ""
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
-        except ToolError as error:  # files of a back-end were removed after the run began
+        except ToolError as error:  # also if files of a back-end were removed after the run began
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
+        if cache is None:
+            return await self._run_and_observe(checked, workspace)
         lock = self._in_work.setdefault(key, asyncio.Lock())
         async with lock:  # wait for an equal call that is running instead of running it twice
-            if found := await asyncio.to_thread(self._find, self.cache, key, workspace):
-                return replace(found, seconds=time.perf_counter() - started)
-            return await self._run_and_observe(checked, workspace, self.cache, key)
+            if found := await asyncio.to_thread(cache.get, key):
+                observation = await asyncio.to_thread(_observation, found, workspace)
+                return ToolOutcome(observation, time.perf_counter() - started, cached=True)
+            return await self._run_and_observe(checked, workspace, cache, key)
 
     def _checked(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> _CheckedCall:
         if call.tool not in toolset:
@@ -223,15 +225,7 @@ class ToolExecutor:
 
         if tool.takes_files:
             tool.prepare_arguments(arguments, resolve)
-        return _CheckedCall(tool, arguments, paths, self.backends.get(tool.name, tool.backends[0]))
-
-    def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
-        infos = {name: workspace.info(name) for name in checked.paths}
-        return cache.key(checked.tool, checked.backend, checked.arguments, checked.paths, infos)
-
-    def _find(self, cache: ResultCache, key: str, workspace: Workspace) -> ToolOutcome | None:
-        found = cache.get(key)
-        return ToolOutcome(_observation(found, workspace), 0.0, cached=True) if found else None
+        return _CheckedCall(tool, self.backends.get(tool.name, tool.backends[0]), arguments, paths)
 
     async def _run_and_observe(
         self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""
@@ -244,7 +238,7 @@ class ToolExecutor:
         )
         seconds = message.get("seconds", time.perf_counter() - started)
         reply = message, contents
-        if cache is not None and _is_repeatable(message):
+        if cache is not None and message.get("error", {}).get("kind") not in _ACCIDENTS:
             await asyncio.to_thread(cache.put, key, reply)
         # Use a thread only to write artifacts: for a short call, switching threads takes longer than the work.
         observation = (
@@ -336,14 +330,9 @@ class ToolExecutor:
         return reply, False
 
 
-def _is_service(backend: str) -> bool:
-    """True if the back-end is a service called by the parent process."""
-    return backend in (SERPER, SANDBOX) or backend.startswith(IMAGES)
-
-
 def needs_answers(backend: str) -> bool:
     """True if a call may query a model or a service, so that its result may differ between equal calls."""
-    return backend == VLM or _is_service(backend)
+    return backend in (VLM, SERPER, SANDBOX) or backend.startswith(IMAGES)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:
@@ -370,12 +359,6 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
         return OUT_OF_MEMORY
     how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
     return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
-
-
-def _is_repeatable(message: dict[str, Any]) -> bool:
-    """True if an equal call would certainly give the same reply."""
-    passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
-    return "error" not in message or message["error"]["kind"] not in passing
 
 
 def _observation(reply: Reply, workspace: Workspace) -> Observation:

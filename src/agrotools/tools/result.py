@@ -76,15 +76,10 @@ class ToolResult(BaseModel):
         return {name: value for name, value in values.items() if isinstance(value, Artifact)}
 
     def _pictured(self) -> Artifact | None:
-        usable = [
-            each
-            for each in self.artifact_fields().values()
-            if each.name in self._contents and each.media_type in ("image/png", "image/jpeg")
-        ]
         kinds = ("overlay", "plot", "image", "mask")
-        return min(
-            (each for each in usable if each.kind in kinds), key=lambda each: kinds.index(each.kind), default=None
-        )
+        made = [each for each in self.artifact_fields().values() if each.name in self._contents and each.kind in kinds]
+        shown = [each for each in made if each.media_type in ("image/png", "image/jpeg")]
+        return min(shown, key=lambda each: kinds.index(each.kind), default=None)
 
     def _repr_html_(self) -> str:
         rows = [
@@ -156,7 +151,6 @@ def encode_result(
 
 @cache
 def _aliases(model: type[BaseModel]) -> dict[str, str]:
-    """Return the name of each field in JSON, by its name."""
     return {name: field.alias or name for name, field in model.model_fields.items()}
 
 

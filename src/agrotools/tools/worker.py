@@ -36,7 +36,8 @@ def main() -> None:
     requests, replies = _private_streams()
     _end_with_parent(parent, requests)
     _limit(memory_mb)
-    _lower_priority()
+    with suppress(OSError, AttributeError):  # yield to the parent, which serves all samples while this serves one
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     faulthandler.enable()
     replies.write(pack_frame({"ready": True}))
     replies.flush()
@@ -164,12 +165,6 @@ def _end_with_parent(parent: int, requests: BinaryIO) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="watch for the parent's end").start()
-
-
-def _lower_priority() -> None:
-    """Yield to the parent process, which serves all samples while this process serves one."""
-    with suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _limit(memory_mb: int) -> None:

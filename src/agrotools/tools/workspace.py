@@ -54,15 +54,12 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
     if not alike:
         return path.name if path.name[0] != "." and os.path.lexists(artifacts / path.name) else None
     # If files in different folders share a name, the folders in the path decide.
-    common = {name: _common_ending(path, Path(file.path)) for name, file in alike.items()}
+    common: dict[str, int] = {}
+    for candidate, file in alike.items():
+        pairs = zip(reversed(path.parts), reversed(Path(file.path).parts), strict=False)
+        common[candidate] = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     best = [name for name, count in common.items() if count == max(common.values())]
     return best[0] if len(best) == 1 else None
-
-
-def _common_ending(one: Path, other: Path) -> int:
-    """Return the number of trailing parts that two paths have in common."""
-    pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 SUFFIX = ".meta.json"
@@ -208,16 +205,16 @@ def path_inside(name: str, hint: str = "use the name of a file exactly as it is 
 
 def file_not_found(name: str, known: list[str], close_to: str | None = None) -> ToolError:
     """Return the error for a name that no file has, with the closest of the ``known`` names."""
-    close = get_close_matches(close_to or name, known, n=3, cutoff=0.5)
-    listed = close or (known if close_to is None else [])
-    named = listed or known[:_MOST_NAMED]
-    none = "the folder has no file of this kind; give the path of a file" if close_to is not None else None
-    return ToolError(
-        "file_not_found",
-        f"there is no file {name[:100]!r}",
-        hint=f"did you mean {' or '.join(close)}?" if close else f"files: {', '.join(named)}" if named else none,
-        candidates=tuple(listed[:20]),
-    )
+    listed = close = get_close_matches(close_to or name, known, n=3, cutoff=0.5)
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
+    elif close_to is None:
+        listed, hint = known, f"files: {', '.join(known)}" if known else None
+    else:
+        nothing = "the folder has no file of this kind; give the path of a file"
+        hint = f"files: {', '.join(known[:_MOST_NAMED])}" if known else nothing
+    why = f"there is no file {name[:100]!r}"
+    return ToolError("file_not_found", why, hint=hint, candidates=tuple(listed[:20]))
 
 
 def regular_file(path: Path, name: str, within: Path | None) -> Path:
@@ -269,7 +266,12 @@ class CallContext:
     """Folder that ``keep`` writes to, if it is one of the caller."""
 
 
-_work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
+def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
+    """Return the artifact of a caller who gave no folder; nothing is written."""
+    return artifact
+
+
+_work: ContextVar[CallContext] = ContextVar("agrotools_work", default=CallContext(_unwritten, reads_sidecars=True))  # noqa: B039 - nothing writes to it
 
 
 @contextmanager
@@ -288,8 +290,7 @@ def artifacts_in(
 ) -> Iterator[Path]:
     """Write the artifacts of tools that are called as plain Python inside the block to ``folder``. ``backend``
     replaces the default back-end, if the tool has it; ``vision`` is the model of ``vlm``."""
-    where = Path(folder)
-    current = _work.get() or CallContext(_unwritten, reads_sidecars=True)
+    where, current = Path(folder), _work.get()
 
     def keep(artifact: Artifact, content: bytes) -> Artifact:
         try:
@@ -304,62 +305,42 @@ def artifacts_in(
         yield where
 
 
-@dataclass
-class CollectedFiles:
-    """Files of one call in this process: contents and paths by name, and maps. ``paths`` is empty if the caller gave
-    no folder.
-    """
-
-    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    paths: dict[str, Path] = field(default_factory=dict[str, Path])
-    layers: list[MapLayer] = field(default_factory=list[MapLayer])
-
-
 @contextmanager
-def collect_files(folder: Path | None) -> Iterator[CollectedFiles]:
-    """Collect the files of the tool that runs inside the block, and write them to ``folder``, else to that of
-    :func:`artifacts_in`, if any.
-    """
+def collect_files(folder: Path | None) -> Iterator[tuple[dict[str, bytes], dict[str, Path], list[MapLayer]]]:
+    """Provide the contents and paths by name, and the maps, of the files of the tool that runs inside the block, which
+    are written to ``folder``, else to that of :func:`artifacts_in`; without either there are no paths."""
+    contents, paths, layers = dict[str, bytes](), dict[str, Path](), list[MapLayer]()
     with ExitStack() as stack:
         if folder is not None:
             stack.enter_context(artifacts_in(folder))
-        work = _work.get() or CallContext(_unwritten, reads_sidecars=True)
-        collected = CollectedFiles()
+        work = _work.get()
 
         def keep(artifact: Artifact, content: bytes) -> Artifact:
             name, number = artifact.name, 1
-            while work.keep is _unwritten and collected.contents.get(name, content) != content:
+            while work.keep is _unwritten and contents.get(name, content) != content:
                 number += 1
-                name = f"{Path(artifact.name).stem}_{number}{Path(artifact.name).suffix}"
+                name = _numbered(artifact.name, number)
             stored = work.keep(artifact.model_copy(update={"name": name}), content)
-            collected.contents[stored.name] = content
+            contents[stored.name] = content
             if work.folder is not None:
-                collected.paths[stored.name] = work.folder / stored.name
+                paths[stored.name] = work.folder / stored.name
             return stored
 
-        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else collected.layers)))
-        yield collected
-
-
-def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
-    """Return the artifact of a caller who gave no folder; nothing is written."""
-    return artifact
+        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else layers)))
+        yield contents, paths, layers
 
 
 def add_map_layer(layer: Callable[[], MapLayer]) -> None:
     """Add a map to those that the caller wants. Called by tools; ``layer`` is not called where no maps are wanted."""
-    work = _work.get()
-    if work is not None and work.layers is not None:
-        work.layers.append(layer())
+    if (layers := _work.get().layers) is not None:
+        layers.append(layer())
 
 
 def file_info(path: Path) -> SampleFile | None:
     """Return the metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None: of the
     sample in an evaluation, else of a sidecar file. ToolError ``unreadable_file``: the sidecar is invalid."""
     work = _work.get()
-    if work is not None and (path in work.infos or not work.reads_sidecars):
-        return work.infos.get(path)
-    return read_sidecar(path)
+    return work.infos.get(path) if path in work.infos or not work.reads_sidecars else read_sidecar(path)
 
 
 def shown_name(path: Path) -> str:
@@ -370,20 +351,17 @@ def shown_name(path: Path) -> str:
 
 def backend_in_use() -> str | None:
     """Return the back-end chosen for the running tool, or None for its default."""
-    work = _work.get()
-    return work.backend if work else None
+    return _work.get().backend
 
 
 def vision_in_use() -> "VisionModel | None":
     """Return the vision model of the running tool, or None."""
-    work = _work.get()
-    return work.vision if work else None
+    return _work.get().vision
 
 
 def replies_in_use() -> "Replies | None":
     """Return the replies of services to the running tool, or None if it calls services directly."""
-    work = _work.get()
-    return work.replies if work else None
+    return _work.get().replies
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.uint8] | bytes") -> Artifact:
@@ -398,8 +376,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.ui
         raise ValueError(f"{name!r} is not a valid artifact name")
     data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
-    work = _work.get()
-    return artifact if work is None else work.keep(artifact, data)
+    return _work.get().keep(artifact, data)
 
 
 def _encode(picture: "Image | NDArray[np.uint8]", suffix: str) -> bytes:
@@ -420,13 +397,15 @@ def write_artifact(
     folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]" = frozenset()
 ) -> Artifact:
     """Write an artifact into ``folder`` under a name that is neither in use there nor in ``taken``."""
-    stem, suffix = Path(artifact.name).stem, Path(artifact.name).suffix
-    number = 1
-    while True:
-        name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
+    name, number = artifact.name, 1
+    while name in taken or not (
+        write_new(path := folder / name, content)
+        or (path.is_file() and not path.is_symlink() and path.read_bytes() == content)
+    ):
         number += 1
-        path = folder / name
-        if name not in taken and (
-            write_new(path, content) or (path.is_file() and not path.is_symlink() and path.read_bytes() == content)
-        ):
-            return artifact.model_copy(update={"name": name})
+        name = _numbered(artifact.name, number)
+    return artifact.model_copy(update={"name": name})
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{Path(name).stem}_{number}{Path(name).suffix}"

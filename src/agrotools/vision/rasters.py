@@ -10,7 +10,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -337,12 +337,9 @@ class RasterSource:
         masked = "per_dataset" in mask_flags and "alpha" not in mask_flags
         # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
-        real = low > -_UNREAL and high < _UNREAL
-        if (
-            real
-            and not masked
-            and not any(low <= value + _near(value) and value - _near(value) <= high for value in stand_ins)
-        ):
+        near = 2 * _NODATA_CLOSENESS  # within this relative distance of a nodata value, all values are compared
+        may_lack = any(low <= value + near * abs(value) and value - near * abs(value) <= high for value in stand_ins)
+        if low > -_UNREAL and high < _UNREAL and not masked and not may_lack:
             return None
         missing = np.zeros(data.shape, np.bool_) if kind != "f" else ~(np.abs(data) < _UNREAL)
         if nodata is None:
@@ -359,19 +356,13 @@ class RasterSource:
         wavelengths: list[float | None] = []
         for number in range(1, self.count + 1):
             tags = {key.lower(): value for key, value in self.dataset.tags(number).items()}
-            try:
+            value = None
+            with suppress(KeyError, ValueError):
                 value = float(tags["wavelength"])
-            except (KeyError, ValueError):
-                wavelengths.append(None)
-                continue
-            unit = tags.get("wavelength_units", "").lower()
-            wavelengths.append(value * 1000 if unit.startswith("micro") or value < 20 else value)
+                is_micro = tags.get("wavelength_units", "").lower().startswith("micro") or value < 20
+                value *= 1000 if is_micro else 1
+            wavelengths.append(value)
         return wavelengths
-
-
-def _near(value: float) -> float:
-    """Return the distance from a nodata value within which values are compared exactly."""
-    return 2 * _NODATA_CLOSENESS * abs(value)
 
 
 @contextmanager

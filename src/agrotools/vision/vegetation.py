@@ -160,6 +160,12 @@ class IndexThreshold:
     notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
 
+    def plants(self, values: NDArray[np.float32], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the mask of plants, without specks, of a smoothed index (rows, columns) with data ``there``."""
+        if self.threshold is None:
+            return there if self.all_plants else np.zeros_like(there)
+        return without_specks(values > self.threshold, there)
+
 
 def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
     """Segment the plants in a picture: index, light smoothing, Otsu's threshold (1979), removal of specks and pinholes.
@@ -177,13 +183,9 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     if not sample.size:
         raise ToolError("nothing_found", "the picture holds no data", argument="image")
     cut = choose_threshold(index, sample)
-    if cut.threshold is None:
-        mask = there if cut.all_plants else np.zeros_like(there)
-        return Vegetation(mask, there, values, index, None, cut.contrast, cut.notes, cut.flags)
-    mask = without_specks(values > cut.threshold, there)
+    mask = cut.plants(values, there)
     if "sparse_vegetation" in cut.flags and not mask.any():
-        none = _one_class(index, sample, False, cut.contrast)
-        return Vegetation(mask, there, values, index, None, none.contrast, none.notes, none.flags)
+        cut = _one_class(index, sample, False, cut.contrast)
     return Vegetation(mask, there, values, index, cut.threshold, cut.contrast, cut.notes, cut.flags)
 
 

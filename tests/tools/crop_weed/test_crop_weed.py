@@ -1,6 +1,8 @@
 """Heads: what they learn, and that they are never used on pictures they have seen."""
 
+import io
 import json
+import pickle
 from pathlib import Path
 
 import cv2
@@ -8,12 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import BenchmarkError, ToolError
+from agrotools.core import BenchmarkError
 from agrotools.core.files import fold_of, sha256_of_file
 from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
 from agrotools.tools.crop_weed.result import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
+from agrotools.vision import nets
+from support.tool_errors import tool_error
 
 
 def plant_picture(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -116,24 +120,36 @@ def test_a_head_parts_crop_from_weeds_it_has_never_seen_and_knows_what_is_unfami
     assert not separate_crop(pixels, pixels[..., 1] > 100, load_head(heads[2]), heads[2])[1]
 
 
-@pytest.mark.parametrize("fault", ["tampered", "missing", "code"])
-def test_weights_that_are_not_those_saved_are_refused(trained, fault: str) -> None:
+def npz(**arrays: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read"), (npz(a=np.ones(3)), "damaged"), (npz(a=np.array([np.nan])), "not all are numbers"),
+        (b"PK no zip", "damaged"), (npz(mean=np.array([print])), "damaged"), (pickle.dumps({"a": 1}), "damaged"),
+    ],
+)  # fmt: skip
+def test_weights_that_are_not_those_saved_are_refused(trained, monkeypatch, content: bytes | None, said: str) -> None:
     head = trained[1][0]
     path = heads_folder() / f"{head.name}.npz"
-    content = path.read_bytes()
+    whole = path.read_bytes()
     try:
-        if fault == "missing":
-            path.unlink()
-        elif fault == "tampered":
-            path.write_bytes(content[:-40] + bytes(40))
-        else:
-            np.savez(path, mean=np.array([print], dtype=object))
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+            assert "not those that its description names" in tool_error(load_head, head).message
             head = head.model_copy(update={"weights_sha256": sha256_of_file(path)})
-        with pytest.raises(ToolError) as caught:
-            load_head(head)
-        assert caught.value.kind == "backend_unavailable"
+        error = tool_error(load_head, head)
+        assert error.kind == "backend_unavailable"
+        assert said in error.message
     finally:
-        path.write_bytes(content)
+        path.write_bytes(whole)
+    monkeypatch.setattr(nets, "LARGEST_WEIGHTS", 10)
+    assert "more than" in tool_error(load_head, head).message
 
 
 def test_descriptions_that_cannot_be_used_are_named(trained) -> None:

@@ -67,16 +67,10 @@ def test_a_value_that_does_not_exist_says_why(expression, says):
 
 
 def test_functions_are_described_and_the_argument_at_fault_named():
-    assert refusal("1", {"_a": 1}).argument == "variables"
-    assert refusal("1", {"a": float("nan")}).argument == "variables"
-    assert refusal("1", {"a": {"b": 1}}).argument == "variables"
-    assert refusal("1", [1]).argument == "variables"
-    assert refusal("1", {"a": [1] * 20_000}).argument == "variables"
-    assert refusal("").argument == "expression"
-    assert refusal("1" * 501).argument == "expression"
-    assert refusal(5).argument == "expression"
-    assert refusal("1", precision=13).argument == "precision"
-    assert refusal("1", precision=1.5).argument == "precision"
+    for variables in ({"_a": 1}, {"a": float("nan")}, {"a": {"b": 1}}, [1], {"a": [1] * 20_000}):
+        assert refusal("1", variables).argument == "variables"
+    assert [refusal(expression).argument for expression in ("", "1" * 501, 5)] == ["expression"] * 3
+    assert [refusal("1", precision=precision).argument for precision in (13, 1.5)] == ["precision"] * 2
     assert refusal("1", unit=3).argument == "unit"
     words = set(re.findall(r"[a-z]\w*", calculate.spec.description))
     usual = {name for name in FUNCTIONS if any(hasattr(of, name) for of in (builtins, math, np))}

@@ -17,6 +17,7 @@ from agrotools.tools.services import Question
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
 from agrotools.tools.workspace import CallContext, Workspace, call_context
 from support.openai_server import completion, serve
+from support.vision_model import Eye
 
 SIZE = (200, 100)
 THINGS = {"things": [
@@ -35,20 +36,6 @@ def workspace(tmp_path: Path) -> Workspace:
         Image.fromarray(np.full((SIZE[1], SIZE[0], 3), grey, np.uint8)).save(tmp_path / name)
         files.append(SampleFile(name=name, path=str(tmp_path / name), kind="image"))
     return Workspace(tuple(files), tmp_path / "made")
-
-
-class Eye:
-    """A vision model that gives these replies, one after the other, and keeps the questions."""
-
-    name = "eye"
-
-    def __init__(self, *replies: Any) -> None:
-        self.replies = [json.dumps(reply) for reply in replies]
-        self.asked: list[Question] = []
-
-    def ask(self, question: Question) -> str:
-        self.asked.append(question)
-        return self.replies.pop(0)
 
 
 def seen_by(eye: Eye, workspace: Workspace, name: str, **arguments: Any) -> Any:

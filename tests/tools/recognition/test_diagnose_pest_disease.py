@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
 from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.services import Question
-from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
+from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error
+from support.vision_model import Eye
 
 ROOT = Path(__file__).resolve().parents[3]
 LEAVES: dict[str, Colour] = {
@@ -165,42 +164,23 @@ def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) ->
     assert np.abs(np.array(whole.box) - part.box).max() <= 6
 
 
-class Answering:
-    name = "made-up"
-
-    def __init__(self, *replies: Any) -> None:
-        self.replies, self.asked = list(replies), list[Question]()
-
-    def ask(self, question: Question) -> str:
-        self.asked.append(question)
-        reply = self.replies.pop(0)
-        return reply if isinstance(reply, str) else json.dumps(reply)
-
-
-def said(image: Path, model: Answering, **arguments: Any) -> Diagnosis:
-    work = CallContext(
-        lambda artifact, content: write_artifact(image.parent / "made", artifact, content), backend="vlm"
-    )
-    work.vision = model  # pyright: ignore[reportAttributeAccessIssue]
-    with call_context(work):
+def said(image: Path, model: Eye, **arguments: Any) -> Diagnosis:
+    with artifacts_in(image.parent / "made", backend="vlm", vision=model):
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 
 def test_a_vision_model_chooses_from_the_knowledge_base_or_none(tmp_path: Path) -> None:
     title = next(entry.title for entry in kb_names().entries if entry.id == "disease.bean_rust")
-    model = Answering({"candidates": [{"name": title, "score": 0.8}, {"name": HEALTHY, "score": 0.1}]})
+    model = Eye({"candidates": [{"name": title, "score": 0.8}, {"name": HEALTHY, "score": 0.1}]})
     found = said(saved(tmp_path, LEAVES["coffee_rust"]), model, crop="bean")
     assert (found.best, found.candidates[0].score) == ("disease.bean_rust", 0.8)
     assert found.candidates[1].kind == "healthy"
     assert "model_opinion" in found.flags
     assert "Hemileia" not in model.asked[0].text
     assert "bean rust" in model.asked[0].text
-    with pytest.raises(ToolError) as caught:
-        said(saved(tmp_path, LEAVES["coffee_rust"]), Answering({"candidates": []}))
-    assert caught.value.kind == "low_confidence"
-    with pytest.raises(ToolError) as caught:
-        said(saved(tmp_path, LEAVES["coffee_rust"]), Answering("It looks sick.", {"candidates": [{"name": "x"}]}))
-    assert caught.value.kind == "tool_failed"
+    image = saved(tmp_path, LEAVES["coffee_rust"])
+    assert tool_error(said, image, Eye({"candidates": []})).kind == "low_confidence"
+    assert tool_error(said, image, Eye("It looks sick.", {"candidates": [{"name": "x"}]})).kind == "tool_failed"
 
 
 def test_every_label_of_the_pool_has_an_entry() -> None:

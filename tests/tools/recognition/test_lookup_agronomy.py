@@ -1,14 +1,11 @@
 """The tool lookup_agronomy on the base that ships: typed hits, honest "not found", notes, faults of users' files."""
 
-import json
-
 import pytest
 
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
 from agrotools.tools import get_tool, lookup_agronomy
 from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE
-from agrotools.tools.result import encode_result
 
 
 @pytest.fixture(autouse=True)
@@ -107,10 +104,3 @@ def test_broken_files_of_the_user_are_said(tmp_path):
     assert folder / "broken.toml" in get_tool("lookup_agronomy").data_files
     (folder / "broken.toml").unlink()
     assert "broken_entries" not in lookup_agronomy("apple scab").flags
-
-
-def test_results_are_plain_json_and_repeatable():
-    once, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))
-    again, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))
-    assert json.dumps(once) == json.dumps(again)
-    assert len(json.dumps(once)) < 12_000

@@ -23,12 +23,13 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.describe_region import describe_region
-from agrotools.tools.services import Question, Replies, VisionModel
+from agrotools.tools.services import Question, VisionModel
 from agrotools.tools.services.vision import choose_name, locate_by_model
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from agrotools.vision.learned import FoundObjects
 from support.openai_server import Body, Endpoint, completion, error, serve
+from support.vision_model import Eye
 
 KEY = "sk-planted-7f3a9c"
 TWO = {"objects": [{"box": [10, 10, 40, 40], "score": 0.6}, {"box": [60, 20, 90, 50], "score": 0.9}]}
@@ -140,21 +141,10 @@ async def test_a_question_is_answered_beside_the_numbers(tmp_path: Path) -> None
     ],
 )
 def test_a_bad_reply_is_told_what_is_wrong_and_asked_again_once(first: str, said: str) -> None:
-    asked: list[Question] = []
-
-    class Eye:
-        name = "eye"
-
-        def __init__(self, *replies: str) -> None:
-            self.replies = [*replies]
-
-        def ask(self, question: Question) -> str:
-            asked.append(question)
-            return self.replies.pop(0)
-
-    assert len(_pointed(Eye(first, json.dumps(TWO))).boxes) == 2
-    assert (asked[0].earlier, asked[1].earlier[0]) == (None, first)
-    assert said in asked[1].earlier[1]
+    eye = Eye(first, TWO)
+    assert len(_pointed(eye).boxes) == 2
+    assert (eye.asked[0].earlier, eye.asked[1].earlier[0]) == (None, first)
+    assert said in eye.asked[1].earlier[1]
     with pytest.raises(ToolError, match="the model eye gave no usable reply") as caught:
         _pointed(Eye(first, first))
     assert caught.value.kind == "tool_failed"
@@ -171,7 +161,7 @@ def test_a_bad_reply_is_told_what_is_wrong_and_asked_again_once(first: str, said
     ],
 )
 def test_json_is_read_as_models_write_it(reply: str) -> None:
-    assert len(_pointed(Replies([reply], "eye")).boxes) == 2
+    assert len(_pointed(Eye(reply)).boxes) == 2
 
 
 async def test_a_server_that_stays_dead_ends_the_run() -> None:
@@ -274,10 +264,9 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
     assert "question_not_answered" in said.flags
 
 
-def _named(*replies: str | Body) -> Any:
+def _named(*replies: Body) -> Any:
     pixels = np.zeros((30, 30, 3), np.uint8)
-    texts = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
-    with call_context(CallContext(lambda artifact, _: artifact, vision=Replies(texts, "eye"))):
+    with call_context(CallContext(lambda artifact, _: artifact, vision=Eye(*replies))):
         return choose_name(pixels, (0, 0, 30, 30), "weed species", ["Chinee apple", "Lantana", "Snake weed"])
 
 
@@ -294,6 +283,6 @@ def test_a_name_is_one_of_the_list() -> None:
 @given(st.lists(st.text(max_size=300), min_size=2, max_size=2))
 def test_no_reply_does_more_than_fail(replies: list[str]) -> None:
     with suppress(ToolError):
-        pointed = _pointed(Replies(list(replies), "eye"))
+        pointed = _pointed(Eye(*replies))
         assert (pointed.boxes >= 0).all()
         assert (pointed.boxes <= 100).all()

@@ -19,8 +19,7 @@ from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError,
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import checked_url
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.general.large_models import generate_image
-from agrotools.tools.general.search_web import numbered_text, search_web
+from agrotools.tools.general.large_models import generate_image, numbered_text, search_web
 from agrotools.tools.services.web import draw, images_endpoint, read_serper, search
 from agrotools.tools.workspace import Workspace, artifacts_in
 

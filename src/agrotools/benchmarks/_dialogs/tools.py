@@ -24,10 +24,10 @@ from agrotools.tools.general.large_models import (
     describe_image,
     generate_image,
     read_formula,
+    search_web,
     stylize_image,
 )
 from agrotools.tools.general.objects import count_given_object, locate_objects
-from agrotools.tools.general.search_web import search_web
 from agrotools.tools.general.text import read_text
 from agrotools.vision import Box
 

@@ -15,8 +15,7 @@ does not depend on the classes.
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,22 +49,16 @@ _SMOOTH = 1.0
 Matrix = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Sample:
+class _Sample(NamedTuple):
     """Pixels of a class, (pixels, bands), and the block number of each pixel, (pixels,)."""
 
     values: Matrix
     blocks: NDArray[np.int64]
 
-    def thinned(self, most: int) -> "_Sample":
-        step = max(1, -(-len(self.values) // most))
-        return _Sample(self.values[::step], self.blocks[::step])
 
-
-def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) -> float | None:
-    """Return the sum of standard deviations over the sum of absolute correlations of all pairs, None if that is 0."""
-    shared = float(np.abs(correlations[np.triu_indices(len(deviations), 1)]).sum())
-    return float(deviations.sum() / shared) if shared > 0 else None
+def _thinned(values: NDArray[Any], most: int) -> NDArray[Any]:
+    """Return at most this number of rows, evenly chosen."""
+    return values[:: max(1, -(-len(values) // most))]
 
 
 def rank_triplets(
@@ -117,21 +110,17 @@ def rank_triplets(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectCounts:
-    """Correctly classified pixels.
+class CorrectCounts(NamedTuple):
+    """Correct pixels (triplets, blocks, classes), and all pixels (blocks, classes)."""
 
-    ``correct``: correct pixels (triplets, blocks, classes). ``total``: all pixels (blocks, classes).
-    """
+    correct: Matrix
+    total: Matrix
 
-    correct: NDArray[np.float64]
-    total: NDArray[np.float64]
-
-    def accuracy(self) -> NDArray[np.float64]:
+    def accuracy(self) -> Matrix:
         """Return the mean over classes of the share of correct pixels, (triplets,)."""
         return (self.correct.sum(axis=1) / self.total.sum(axis=0)).mean(axis=1)
 
-    def behind(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def behind(self, first: int) -> tuple[Matrix, Matrix]:
         """Return the loss of accuracy of each triplet against the ``first``, and its standard error over blocks.
 
         The error is linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
@@ -149,15 +138,11 @@ def _count_correct(
     samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix
 ) -> CorrectCounts | None:
     """Count the correct pixels of the better classifier for each triplet, in four folds over blocks."""
-    parts = [part.thinned(CLASSIFIER_PIXELS) for part in samples]
-    blocks = 1 + max(int(part.blocks.max()) for part in parts)
-    total = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
+    parts = [_Sample(*(_thinned(part, CLASSIFIER_PIXELS) for part in sample)) for sample in samples]
+    values, block_of = np.concatenate([part.values for part in parts]), np.concatenate([part.blocks for part in parts])
+    total = np.stack([np.bincount(part.blocks, minlength=1 + int(block_of.max())) for part in parts], axis=1)
     correct = np.zeros((2, len(triplets), *total.shape))
-    values, labels = (
-        np.concatenate([part.values for part in parts]),
-        np.repeat(np.arange(len(parts)), total.sum(axis=0)),
-    )
-    block_of = np.concatenate([part.blocks for part in parts])
+    labels = np.repeat(np.arange(len(parts)), total.sum(axis=0))
     for fold in range(4):
         held_out = block_of % 4 == fold
         training = [part.values[part.blocks % 4 != fold] for part in parts]
@@ -174,9 +159,9 @@ def _count_correct(
                 hit = guess == labels[held_out]
                 count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=total.size)
                 correct[number, place] += count.reshape(total.shape)
-    either = [CorrectCounts(one, total.astype(np.float64)) for one in correct]
-    better = np.argmax([one.accuracy() for one in either], axis=0)
-    return CorrectCounts(correct[better, np.arange(len(triplets))], either[0].total)
+    all_px = total.astype(np.float64)
+    better = np.argmax([CorrectCounts(one, all_px).accuracy() for one in correct], axis=0)
+    return CorrectCounts(correct[better, np.arange(len(triplets))], all_px)
 
 
 def _cells(training: Sequence[Matrix], values: Matrix) -> NDArray[np.intp]:
@@ -236,6 +221,7 @@ def _triplet(
         for a, b in itertools.combinations(gaussians, 2)
     }
     worst = min(jm, key=lambda pair: jm[pair])
+    shared = float(np.abs(correlations[square][np.triu_indices(3, 1)]).sum())
     return BandTriplet(
         bands=tuple(names[place] for place in chosen),
         expected_accuracy=None,
@@ -244,25 +230,20 @@ def _triplet(
         worst_pair=worst,
         mean_jm=sum(jm.values()) / len(jm),
         jm=jm,
-        oif=optimum_index_factor(deviations[index], correlations[square]),
+        oif=float(deviations[index].sum() / shared) if shared > 0 else None,
     )
 
 
 def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -> _Sample:
     """Sample the pixels of a class, thinned evenly to at most 20,000."""
-    places = np.flatnonzero(mask)
-    places = places[:: max(1, -(-len(places) // MOST_PIXELS))]
+    places = _thinned(np.flatnonzero(mask), MOST_PIXELS)
     values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
     valid = np.isfinite(values).all(axis=1)
-    return _Sample(values[valid], _blocks(places[valid], *mask.shape))
-
-
-def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:
-    """Return the block number of each flat index; modulo 4 it is the position in a square of 2 x 2 blocks."""
-    side = max(1, min(rows, columns) // _BLOCKS)
-    y, x = places // columns // side, places % columns // side
+    side, columns = max(1, min(mask.shape) // _BLOCKS), mask.shape[1]
+    y, x = places[valid] // columns // side, places[valid] % columns // side
     across = columns // side // 2 + 1
-    return 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2
+    # modulo 4, the number of a block is its position in a square of 2 x 2 blocks
+    return _Sample(values[valid], 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2)
 
 
 _MOST_LISTED = 20

@@ -281,10 +281,8 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
 
 def load_head(info: HeadInfo) -> Head:
     """Load a head; ToolError ``backend_unavailable`` if its weights are missing, damaged or of another hash."""
-    what, hint = (
-        f"the weights of head {info.name}",
-        "train the heads again: agrotools tools packs train crop-weed --data DIR",
-    )
+    what = f"the weights of head {info.name}"
+    hint = "train the heads again: agrotools tools packs train crop-weed --data DIR"
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:
         head = head_of(arrays)
@@ -298,9 +296,8 @@ def load_head(info: HeadInfo) -> Head:
 
 def head_of(arrays: Mapping[str, NDArray[Any]]) -> Head:
     """Return the head of its saved arrays, named as its fields."""
-    mean, scale, landmarks, weights = (
-        np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights")
-    )
+    names = ("mean", "scale", "landmarks", "weights")
+    mean, scale, landmarks, weights = (np.asarray(arrays[name], np.float32) for name in names)
     return Head(mean, scale, landmarks, weights, float(arrays["gamma"]), float(arrays["bias"]))
 
 

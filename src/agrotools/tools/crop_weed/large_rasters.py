@@ -30,7 +30,6 @@ from agrotools.vision.vegetation import (
     choose_threshold,
     index_values,
     smooth_index,
-    without_specks,
 )
 
 HALO_PX = 16
@@ -41,46 +40,23 @@ _SAMPLE_PX = 4_000_000
 _SAMPLE_BLOCK_PX = 2**17
 
 
-@dataclass(frozen=True, eq=False)
-class RasterVegetation:
-    """Plants in a region of a raster.
-
-    ``measured_px``, ``plant_px``: pixels of the region. ``cover``: share of plants in each pixel of a small picture,
-    NaN without data. ``bands``: the bands sampled at the size of the small picture. ``factor``: pixels of the region
-    along the side of one pixel of the small picture.
-    """
-
-    measured_px: int
-    plant_px: int
-    cut: IndexThreshold
-    cover: NDArray[np.float32]
-    bands: dict[Role, NDArray[np.float32]]
-    factor: int
-    notes: tuple[str, ...] = ()
-
-
-def segment_raster(
-    source: RasterSource, roles: Mapping[Role, int], index: Index, region: Box, longest_side: int
-) -> RasterVegetation:
-    """Count the plants in a region of a raster, block by block; the small picture has the ``longest_side``, pixels."""
-    used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
-    sampled = sample_threshold(source, used, index, region)
-    cover = RasterThumbnail(region, longest_side)
+def _segment(
+    source: RasterSource, used: Mapping[Role, int], sampled: "SampledThreshold", region: Box
+) -> tuple[RasterThumbnail, dict[Role, NDArray[np.float32]], NDArray[np.int64]]:
+    """Segment a region block by block. Return the share of plants in each pixel of a small picture, the bands at its
+    size, and the number of pixels of each class, (256,)."""
+    cover = RasterThumbnail(region, LONGEST_SIDE)
     shape = cover.means.shape
-    thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
-    measured = plants = 0
+    bands: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
+    count = np.zeros(256, np.int64)
     for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
-        _, shares = sampled.plants(dict(zip(used, block.values, strict=True)))
-        shares = shares[block.inner]
-        measured += int(np.count_nonzero(np.isfinite(shares)))
-        plants += int(np.count_nonzero(shares == 1))
+        shares = sampled.plants(dict(zip(used, block.values, strict=True)))[1][block.inner]
+        plants, measured = np.count_nonzero(shares == 1), np.count_nonzero(np.isfinite(shares))
+        count[[PLANTS, SOIL, NO_DATA]] += plants, measured - plants, shares.size - measured
         cover.add(block.box, shares)
         for role, values in zip(used, block.values, strict=True):
-            sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
-    return RasterVegetation(
-        measured, plants, sampled.cut, cover.means, thumbnails, cover.factor,
-        sampled.notes,
-    )  # fmt: skip
+            sample_into(bands[role], block.box, values[block.inner], region, cover.factor)
+    return cover, bands, count
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +72,7 @@ class SampledThreshold:
         """Return the index, and 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
         values = _scaled_index(self.index, bands, self.factor)
         there = np.isfinite(values)
-        mask = there if self.cut.all_plants else np.zeros_like(there)
-        if self.cut.threshold is not None:
-            mask = without_specks(smooth_index(values, there) > np.float32(self.cut.threshold), there)
+        mask = self.cut.plants(smooth_index(values, there), there)
         return values, np.where(there, mask.astype(np.float32), np.float32(np.nan))
 
     def read(self, source: RasterSource, used: Mapping[Role, int], box: Box) -> tuple[NDArray[np.float32], ...]:
@@ -173,25 +147,21 @@ def measure_by_blocks(
             raise ToolError("limit", why, argument="image", hint="measure parts of it with region")
         roles, notes = raster_roles(source, bands, info)
         chosen = choose_index(index, roles)
-        segmentation = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
+        used: dict[Role, int] = {role: roles[role] for role in INDICES[chosen].bands}
+        sampled = sample_threshold(source, used, chosen, box)
+        cover, shown, count = _segment(source, used, sampled, box)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        notes = (*source.sampling.notes, *notes, *scale.notes)
-        flags = (*source.sampling.flags, *clipped, *scale.flags)
-    there = np.isfinite(segmentation.cover)
-    classes = np.where(there, np.where(segmentation.cover >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
-    count = np.zeros(256, np.int64)
-    count[PLANTS], count[SOIL] = segmentation.plant_px, segmentation.measured_px - segmentation.plant_px
-    count[NO_DATA] = size - segmentation.measured_px
-    factor = segmentation.factor
-    notes = (*notes, *segmentation.notes, *segmentation.cut.notes)
-    flags = (*flags, *segmentation.cut.flags)
+        notes = (*source.sampling.notes, *notes, *scale.notes, *sampled.notes, *sampled.cut.notes)
+        flags = (*source.sampling.flags, *clipped, *scale.flags, *sampled.cut.flags)
+    means, factor = cover.means, cover.factor
+    classes = np.where(np.isfinite(means), np.where(means >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
     if factor != 1:
         notes += (f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",)
     if separation != "none":
         notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
         flags += (NOT_SEPARATED,)
     return area_result(
-        shown=stretched_picture(segmentation.bands),
+        shown=stretched_picture(shown),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),
         gsd_m=scale.gsd_m,

@@ -10,13 +10,11 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, SampleFile, ToolError
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import ImageFile, MaskFile, Region, tool
-from agrotools.tools.crop_weed.result import UNTRAINED, ClassesFrom, CropWeedArea, Method, SeparationChoice, head_files
+from agrotools.tools.crop_weed.result import UNTRAINED, CropWeedArea, SeparationChoice, head_files
 from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.reading import picture_of, read_image, read_labels
-
-_CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -141,10 +139,11 @@ def _from_picture(
         classes[plants.mask & ~separated.crop] = WEED
     classes[~picture.valid] = NO_DATA
     scale = choose_scale(gsd_m, picture.gsd_m)
-    ranking = None
+    ranking, of_ranking = None, ()
     if picture.is_raster:
-        ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
-    of_ranking = () if ranking is None else ("separability_from_own_classes",)
+        classes_from = "index" if separated.method == "none" else separated.method
+        ranking = ranked_bands(picture.bands, classes, picture.box, classes_from)
+        of_ranking = ("separability_from_own_classes",) if ranking else ()
     return area_result(
         shown=picture.display,
         classes=classes,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,10 @@ def area_result(
     of which one pixel has ``shrink`` pixels of the full one along its side. ToolError ``region_empty``: no data.
     """
     x0, y0, x1, y1 = box
-    count = _counts(classes[y0:y1, x0:x1]) if count is None else count
+    if count is None:
+        count = np.zeros(256, np.int64)
+        for number in CLASS_COLOURS:  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
+            count[number] = np.count_nonzero(classes[y0:y1, x0:x1] == number)
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
@@ -202,16 +205,10 @@ def area_result(
         gsd_m=gsd_m and gsd_m * shrink,
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
     )
+    fields: dict[str, Any] = {f"{name}_px": px for name, px in areas.items()}
+    fields |= {f"{name}_pct": None if px is None else 100 * px / total for name, px in areas.items() if name != "total"}
     return CropWeedArea(
-        total_px=total,
-        veg_px=veg,
-        crop_px=crop,
-        weed_px=weed,
-        soil_px=soil,
-        veg_pct=100 * veg / total,
-        crop_pct=None if crop is None else 100 * crop / total,
-        weed_pct=None if weed is None else 100 * weed / total,
-        soil_pct=100 * soil / total,
+        **fields,
         weed_share_of_veg_pct=None if weed is None or not veg else 100 * weed / veg,
         weed_to_crop_ratio=None if weed is None or not crop else weed / crop,
         area_m2=None
@@ -235,14 +232,6 @@ def area_result(
         notes=notes,
         flags=tuple(dict.fromkeys(flags if gsd_m is not None else (*flags, "no_scale"))),
     )
-
-
-def _counts(classes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of pixels of each class, (256,)."""
-    count = np.zeros(256, np.int64)
-    for number in CLASS_COLOURS:  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
-        count[number] = np.count_nonzero(classes == number)
-    return count
 
 
 def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer]:

@@ -9,18 +9,13 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.core.files import sha256_of_file
-from agrotools.tools.crop_weed.heads import (
-    HeadInfo,
-    applicable_heads,
-    is_false_colour,
-    list_heads,
-    load_head,
-    separate_crop,
-)
+from agrotools.tools.crop_weed.heads import applicable_heads, is_false_colour, list_heads, load_head, separate_crop
 from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
+
+Floats = NDArray[np.float32]
 
 LEAST_ROWS = 2.75
 """Least number of rows (extent over spacing) across the picture; two bands of plants may occur by chance."""
@@ -34,7 +29,6 @@ LEAST_ACCORD = 0.6
 With these four limits, 1 of 300 pictures of randomly scattered plants was taken for rows.
 """
 _WORK_PX = 320
-_BLOCK_PX = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -95,21 +89,12 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     )
 
 
-def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
-    distance = np.empty(shape, np.float32)
-    step = max(1, _BLOCK_PX // max(1, shape[1]))
-    for top in range(0, shape[0], step):
-        across = _across((min(step, shape[0] - top), shape[1]), rows.angle_deg, top)
-        distance[top : top + step] = _distance(across, rows.offset_px, rows.spacing_px)
-    return distance
-
-
 def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the part of the vegetation ``mask`` within the rows. A plant smaller than the width of a row goes where
     most of it is; larger ones, in which crop and weeds touch, are split at the edge of the row. Weeds inside a row
     count as crop."""
-    inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
+    distance = _distance(_across((mask.shape[0], mask.shape[1]), rows.angle_deg), rows.offset_px, rows.spacing_px)
+    inside = distance.astype(np.float32) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     plants = np.asarray(labels, np.int32)
     area = stats[:, cv2.CC_STAT_AREA]
@@ -120,9 +105,7 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return crop & mask
 
 
-def _shrink(
-    mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+def _shrink(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None) -> tuple[Floats, Floats, float]:
     """Return cover and weight of data at working size, and the pixels of the mask per pixel of it."""
     scale = max(1.0, max(mask.shape) / _WORK_PX)
     size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
@@ -132,15 +115,13 @@ def _shrink(
     return np.asarray(cover, np.float32), np.asarray(weight, np.float32), mask.shape[1] / size[0]
 
 
-def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[np.float64]:
+def _across(shape: tuple[int, int], angle_deg: float) -> NDArray[np.float64]:
     angle = np.deg2rad(angle_deg)
-    y, x = np.ogrid[top : top + shape[0], : shape[1]]
+    y, x = np.ogrid[: shape[0], : shape[1]]
     return x * np.sin(angle) + y * np.cos(angle)
 
 
-def _profile(
-    cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
-) -> tuple[NDArray[np.float64], int]:
+def _profile(cover: Floats, weight: Floats, angle_deg: float) -> tuple[NDArray[np.float64], int]:
     """Return the mean cover along lines of a direction, one value per pixel across, and the first line's position."""
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
@@ -154,7 +135,7 @@ def _profile(
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
 
 
-def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+def _agreement_of_halves(cover: Floats, weight: Floats, angle_deg: float) -> float:
     """Return the correlation of the profiles of the two halves of the picture, over lines long enough in both."""
     shape = (cover.shape[0], cover.shape[1])
     across = np.rint(_across(shape, angle_deg)).astype(np.int64)
@@ -174,7 +155,7 @@ def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32]
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+def _variation(cover: Floats, weight: Floats, angle_deg: float) -> float:
     profile, _ = _profile(cover, weight, angle_deg)
     return float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid"))) if len(profile) > 10 else 0.0
 
@@ -312,7 +293,9 @@ def _by_head(
         familiar = like and familiar
         if not familiar and not insist:
             continue
-        notes.append(_head_note(info))
+        crop_iou, weed_iou = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
+        figures = f", cross-validated IoU crop {crop_iou:.2f}, weeds {weed_iou:.2f}" if crop_iou and weed_iou else ""
+        notes.append(f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})")
         if not familiar:
             flags.append("out_of_distribution")
         return crop & plants.mask
@@ -325,9 +308,3 @@ def _plants_for_heads(photo: NDArray[np.uint8], plants: Vegetation) -> NDArray[n
         return plants.mask
     bands = {"R": photo[..., 0], "G": photo[..., 1], "B": photo[..., 2]}
     return segment("lab_a", bands, plants.valid).mask | plants.mask  # pyright: ignore[reportArgumentType]
-
-
-def _head_note(info: HeadInfo) -> str:
-    crop, weed = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
-    figures = f", cross-validated IoU crop {crop:.2f}, weeds {weed:.2f}" if crop and weed else ""
-    return f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})"

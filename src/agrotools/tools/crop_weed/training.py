@@ -63,7 +63,6 @@ class TrainingPicture:
     and of the cross-validated figures.
     """
 
-    name: str
     image: TrainingImage
     pixels: NDArray[np.uint8]
     classes: NDArray[np.int32]
@@ -103,7 +102,7 @@ def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) 
         ("cwfid-all", views),
     ):
         progress(f"training {name} on {len(members)} pictures")
-        heads.append(_train(name, members, CWFID_LICENCE))
+        heads.append(_train(name, members))
     return heads
 
 
@@ -123,7 +122,7 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
             if not classes.shape == plants.shape == pixels.shape[:2]:
                 raise BenchmarkError(f"picture {entry['id']} and its masks differ in size")
             image = TrainingImage(sha256=sha256_of_file(path), fingerprint=fingerprint(pixels))
-            pictures.append(TrainingPicture(str(entry["id"]), image, pixels, classes, plants & (classes == 0)))
+            pictures.append(TrainingPicture(image, pixels, classes, plants & (classes == 0)))
     except ToolError as error:
         raise BenchmarkError(f"{truth}: {error.message}", hint=error.hint) from error
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
@@ -163,7 +162,7 @@ def _views(picture: TrainingPicture) -> _Views:
     return _Views(picture, mask, features, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
 
 
-def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
+def _train(name: str, views: Sequence[_Views]) -> HeadInfo:
     """Fit a head; its threshold and metrics are cross-validated by leaving out one pair of pictures at a time."""
     pairs = pairs_by_hash(view.picture.image.sha256 for view in views)
     left_out: list[tuple[_Views, NDArray[np.float32]]] = []
@@ -183,7 +182,7 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
         name=name,
         features_version=FEATURES_VERSION,
         source=f"{len(views)} pictures, {sum(len(view.rows) for view in views)} cells",
-        licence_note=licence_note,
+        licence_note=CWFID_LICENCE,
         training=tuple(view.picture.image for view in views),
         false_colour=sum(is_false_colour(view.picture.pixels) for view in views) * 2 > len(views),
         threshold=threshold,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall
+from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import open_image
 from agrotools.tools.workspace import save_artifact
@@ -33,7 +32,7 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
     return ImageFont.truetype(path, size_px), not missing_letters(path, letters)
 
 
-def rgb(colour: str, argument: str) -> Rgb:
+def rgb(colour: str) -> Rgb:
     """Parse a colour given by its name or as #rrggbb; ToolError ``invalid_argument`` if it is none."""
     from PIL import ImageColor
 
@@ -41,7 +40,7 @@ def rgb(colour: str, argument: str) -> Rgb:
         red, green, blue = ImageColor.getrgb(colour.strip())[:3]
     except ValueError:
         hint = "use a name such as red, white or blue, or #rrggbb"
-        raise ToolError("invalid_argument", f"{colour[:40]!r} is not a colour", argument=argument, hint=hint) from None
+        raise ToolError("invalid_argument", f"{colour[:40]!r} is not a colour", argument="colour", hint=hint) from None
     return min(red, 255), min(green, 255), min(blue, 255)
 
 
@@ -75,7 +74,7 @@ def draw_box(
     from PIL import Image, ImageDraw
 
     source = open_image(image, region)
-    ink = rgb(colour, "colour")
+    ink = rgb(colour)
     picture = Image.fromarray(source.pixels)
     draw = ImageDraw.Draw(picture)
     line = max(2, round(max(picture.size) / 300))
@@ -110,11 +109,11 @@ class TextDrawing(ToolResult):
     """[x0, y0, x1, y1] of the words in pixels"""
 
 
-def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    return {**call, "position": normalise_position(str(call["position"]))}
-
-
-@tool(category="general", version="1", resolves=_resolve)
+@tool(
+    category="general",
+    version="1",
+    resolves=lambda call, _: {**call, "position": normalise_position(str(call["position"]))},
+)
 def add_text(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=500, description="what to write; may have several lines")],
@@ -139,7 +138,7 @@ def add_text(
 
     text = "".join(letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii())
     source = open_image(image)
-    ink = rgb(colour, "colour")
+    ink = rgb(colour)
     picture = Image.fromarray(source.pixels)
     draw = ImageDraw.Draw(picture)
     size = max(12, round(max(picture.size) / 25))

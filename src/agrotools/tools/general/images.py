@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from agrotools.tools.services import NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
-from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned import LEARNED, FoundObjects, TextAnswer
 from agrotools.vision.learned.weights import weight_files
 from agrotools.vision.overlay import (
     BLUISH_GREEN,
@@ -73,15 +73,7 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
     raise ToolError("backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}")
 
 
-class _Remarks(Protocol):
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-    @property
-    def flags(self) -> tuple[str, ...]: ...
-
-
-def remarks(*sources: _Remarks, more: Sequence[str] = ()) -> dict[str, Any]:
+def remarks(*sources: OpenedImage | TextAnswer | FoundObjects, more: Sequence[str] = ()) -> dict[str, Any]:
     """Return the notes and flags of a result, from reading pictures and from a model, each flag once."""
     flags = [flag for source in sources for flag in source.flags]
     return {

@@ -117,21 +117,20 @@ def extract_marked_region(
     if inner and not pad_px and chosen.shape in ("ellipse", "polygon"):
         cut = np.dstack([cut, 255 * _inside_stroke(chosen, crop_box).astype(np.uint8)])
     return MarkedRegions(
-        regions=tuple(_region(number, mark) for number, mark in enumerate(marks, start=1)),
         selected=(index or 1),
+        regions=tuple(
+            MarkedRegion(
+                index=number,
+                color=mark.colour,
+                **{name: value for name, value in vars(mark).items() if name not in ("colour", "rgb")},
+            )
+            for number, mark in enumerate(marks, start=1)
+        ),
         crop_box=crop_box,
         crop=save_artifact("marked_region.png", "image", _png(cut)),
         overlay=save_artifact("marked_region_overlay.jpg", "overlay", _overlay(picture.pixels, marks, chosen)),
         notes=tuple(notes),
         flags=tuple(flags),
-    )
-
-
-def _region(number: int, mark: "DrawnMark") -> MarkedRegion:
-    return MarkedRegion(
-        index=number,
-        color=mark.colour,
-        **{name: value for name, value in vars(mark).items() if name not in ("colour", "rgb")},
     )
 
 

@@ -1,12 +1,14 @@
 """Outline of a drawn mark: the simple shape that fits the hole inside it, and the stroke around the hole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
 
 Points = NDArray[np.float64]
 """(points, 2), x and y in pixels; integers are the centres of pixels."""
@@ -37,12 +39,6 @@ class Outline:
     side: NDArray[np.int64]
     vertices: Points
     support: float
-
-    def corners_of(self, middle: Points) -> Points:
-        """Return the corners among the points of :attr:`Stroke.middle`; 24 points for an ellipse."""
-        if self.shape == "ellipse":
-            return middle[np.linspace(0, len(middle), 24, endpoint=False).astype(int)]
-        return middle
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +159,7 @@ def _polygon(hole: NDArray[np.int32]) -> Outline | None:
 def _straighten(points: Points, rough: Points) -> Points:
     """Return the intersections of lines fitted to the sides, because the hole's outline is blunt at its corners."""
     lines: list[tuple[Points, Points]] = []
-    for start, end in zip(rough, np.roll(rough, -1, axis=0), strict=True):
-        along = end - start
-        length = max(float(np.hypot(*along)), 1e-9)
-        along = along / length
+    for start, along, length in sides_of(rough):
         offset = points - start
         t = offset @ along
         d = offset @ np.array([-along[1], along[0]])
@@ -185,6 +178,13 @@ def _straighten(points: Points, rough: Points) -> Points:
     return corners
 
 
+def sides_of(corners: Points) -> Iterator[tuple[Points, Points, float]]:
+    """Yield the start, the direction and the length of each side of a polygon."""
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        length = max(float(np.hypot(*(end - start))), 1e-9)
+        yield start, (end - start) / length, length
+
+
 def _intersection(first: tuple[Points, Points], second: tuple[Points, Points]) -> Points | None:
     (p, u), (q, v) = first, second
     across = u[0] * v[1] - u[1] * v[0]
@@ -198,10 +198,7 @@ def _coverage(points: Points, corners: Points) -> float:
     """Return the smaller of two shares: of the outline near the points, and of the points near the outline."""
     near = np.zeros(len(points), bool)
     covered = total = 0.0
-    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        along = end - start
-        length = max(float(np.hypot(*along)), 1e-9)
-        along = along / length
+    for start, along, length in sides_of(corners):
         offset = points - start
         t = offset @ along
         close = (np.abs(offset @ np.array([-along[1], along[0]])) <= _NEAR_PX) & (t >= -2) & (t <= length + 2)
@@ -225,12 +222,9 @@ def _outline_through(shape: Literal["box", "polygon"], corners: Points, support:
     sides: list[int] = []
     perimeter = float(np.hypot(*(turned - corners).T).sum())
     step = max(1.0, perimeter / 400)
-    for number, (start, end) in enumerate(zip(corners, turned, strict=True)):
-        along = end - start
-        length = float(np.hypot(*along))
+    for number, (start, along, length) in enumerate(sides_of(corners)):
         if length < 1e-6:
             continue
-        along = along / length
         # The corners themselves are omitted, because two strokes meet there.
         t = np.linspace(min(2.5, 0.2 * length), length - min(2.5, 0.2 * length), max(2, int(length / step)))
         points.append(start + t[:, None] * along)
@@ -255,14 +249,12 @@ class Ink:
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
     """Measure the ink just outside a hole's outline; None if there is none."""
     every = max(1, len(outline.points) // 60)
-    rough = _stroke_colour(_band(outline.points[::every], outline.normals[::every], pixels), ink.pure)
-    if not rough.may_be(ink, slack=1.3):
+    if _ink_in(_band(outline.points[::every], outline.normals[::every], pixels), ink, slack=1.3) is None:
         return None
     band = _band(outline.points, outline.normals, pixels)
-    seen = _stroke_colour(band, ink.pure)
-    if not seen.may_be(ink):
+    if (found := _ink_in(band, ink)) is None:
         return None
-    peak, rgb, covered, unevenness = seen.peak, seen.rgb, seen.covered, seen.unevenness
+    peak, rgb, covered, unevenness = found
     inner_side = band[:, max(0, peak - 7) : max(1, peak - 3)].mean(axis=1)
     width, reach_in, reach_out = _extent(band, rgb, inner_side, peak)
     far = min(band.shape[1] - 2, int(np.ceil(reach_out)) + 3)
@@ -294,9 +286,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     )
 
 
-def _edge_scatter(
-    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> float:
+def _edge_scatter(outline: Outline, band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> float:
     """Return the scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
     off = _shares(band, rgb, inner_side, peak) < 0.5
     inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
@@ -311,38 +301,27 @@ def _edge_scatter(
     return float(np.quantile(np.concatenate(away), 0.7))
 
 
-@dataclass(frozen=True, eq=False)
-class _StrokeColour:
-    """Colour of the column of a band closest to the pure colour, its share of the outline and its unevenness."""
-
-    peak: int
-    rgb: NDArray[np.float32]
-    covered: float
-    unevenness: tuple[float, float]
-    purity: float
-
-    def may_be(self, ink: Ink, slack: float = 1.0) -> bool:
-        return (
-            self.covered >= LEAST_COVERED - 0.1 * (slack - 1)
-            and self.unevenness[0] <= slack * ink.most_uneven[0]
-            and self.unevenness[1] <= slack * ink.most_uneven[1]
-            and self.purity >= ink.least_purity / slack
-        )
-
-
-def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _StrokeColour:
+def _ink_in(band: Floats, ink: Ink, slack: float = 1.0) -> tuple[int, Floats, float, tuple[float, float]] | None:
+    """Return the column of a band that is closest to the pure colour: its number, its colour, its share of the outline
+    and its unevenness (median, 85th percentile); None if that is no ink."""
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
-    mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
+    mean = np.abs(columns - np.array(ink.pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
     rgb = np.median(band[:, peak], axis=0)
     # The line may deviate from the outline by a pixel.
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
     middling, uneven = np.quantile(distance.astype(np.float64), (0.5, 0.85)).tolist()
-    return _StrokeColour(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
+    is_ink = (
+        covered >= LEAST_COVERED - 0.1 * (slack - 1)
+        and middling <= slack * ink.most_uneven[0]
+        and uneven <= slack * ink.most_uneven[1]
+        and purity(rgb, ink.pure) >= ink.least_purity / slack
+    )
+    return (peak, rgb, covered, (middling, uneven)) if is_ink else None
 
 
-def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> Floats:
     """Sample colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
     steps = np.arange(-_INSIDE, _OUTSIDE + 1)
     x = (points[:, :1] + normals[:, :1] * steps).astype(np.float32)
@@ -351,16 +330,14 @@ def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray
     return np.asarray(band, np.float32)
 
 
-def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
+def purity(rgb: Sequence[float] | Floats, pure: tuple[int, int, int]) -> float:
     """Return the amount of a pure colour in a colour, up to 255; 0 or less for other colours."""
     high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
     low = max((float(part) for part, full in zip(rgb, pure, strict=True) if not full), default=0.0)
     return high - low
 
 
-def _extent(
-    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> tuple[float, float, float]:
+def _extent(band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> tuple[float, float, float]:
     """Return the width of the stroke, and its inner and outer edge at half height as columns of the band."""
     share = _shares(band, rgb, inner_side, peak)
     profile = np.median(share, axis=0)
@@ -371,9 +348,7 @@ def _extent(
     return outer - inner, inner, outer
 
 
-def _shares(
-    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
-) -> NDArray[np.float32]:
+def _shares(band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> Floats:
     """Return the share of stroke in each sample, 0 to 1.2, against the colours inside and outside of it."""
     count = band.shape[1]
     outer_side = band[:, min(count - 4, peak + 8) :].mean(axis=1)
@@ -385,7 +360,7 @@ def _shares(
     return np.clip(shares, 0, 1.2)
 
 
-def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) -> float:
+def _crossing(profile: Floats, peak: int, step: int, level: float) -> float:
     k = peak
     while 0 <= k + step < len(profile):
         level_here, level_next = float(profile[k]), float(profile[k + step])
@@ -396,7 +371,7 @@ def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) 
 
 
 def _place_stroke(
-    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], peak: int, reach_in: float, reach_out: float
+    outline: Outline, band: Floats, rgb: Floats, peak: int, reach_in: float, reach_out: float
 ) -> tuple[Points, NDArray[np.float64]]:
     """Return the centre line of the stroke, and the distance to its edges at the left, top, right and bottom."""
     centre = (reach_in + reach_out) / 2 - _INSIDE
@@ -431,8 +406,7 @@ def _place_stroke(
 def _shift_sides(corners: Points, shifts: list[float]) -> Points:
     """Move each side of a polygon outwards by its own distance."""
     lines: list[tuple[Points, Points]] = []
-    for start, end, shift in zip(corners, np.roll(corners, -1, axis=0), shifts, strict=True):
-        along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)
+    for (start, along, _), shift in zip(sides_of(corners), shifts, strict=True):
         lines.append((start + shift * np.array([along[1], -along[0]]), along))
     moved = corners.copy()
     for k in range(len(corners)):

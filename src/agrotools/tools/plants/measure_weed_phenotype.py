@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
@@ -119,8 +118,7 @@ def measure_weed_phenotype(
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
-    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
-    from agrotools.vision.overlay import class_picture
+    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, numbered_mask, scale_of
     from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)
@@ -164,15 +162,13 @@ def measure_weed_phenotype(
     if any(form.leaf_count_est is None for form in forms):
         flags.append("leaves_hidden")
     leaves = forms[0].leaf_count_est
-    classes = _number_plants(plants.plants, inside.shape)
     overlay = draw_plants(
         picture.pixels,
         plants.plants,
+        scale,
         ground_y_px=ground_y_px,
         heights=view == "side",
         region=box if region else None,
-        scale_cm_px=scale.cm_px,
-        disc=scale.disc,
         title=_title(plants.count, forms[0]),
     )
     return WeedPhenotype(
@@ -182,7 +178,7 @@ def measure_weed_phenotype(
         view=view,
         ground_y_px=ground_y_px,
         scale_cm_px=scale.cm_px,
-        mask=save_artifact("plants_mask.png", "mask", class_picture(classes, plant_colours(len(forms)))),
+        mask=save_artifact("plants_mask.png", "mask", numbered_mask(plants.plants, inside.shape)),
         overlay=save_artifact("plants_overlay.png", "overlay", overlay),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
@@ -234,14 +230,6 @@ def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height:
     if not 0 < ground_y_px <= height:
         raise ToolError("invalid_argument", f"ground_y_px is {ground_y_px}; the picture has rows 0 to {height}",
                         argument="ground_y_px", hint="it is counted in pixels from the top of the picture")  # fmt: skip
-
-
-def _number_plants(plants: "tuple[Plant, ...]", shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    classes = np.zeros(shape, np.uint8)
-    for number, plant in enumerate(plants, start=1):
-        x0, y0, x1, y1 = plant.box
-        classes[y0:y1, x0:x1][plant.mask] = number
-    return classes
 
 
 def _title(count: int, largest: PlantForm) -> str:

@@ -12,7 +12,7 @@ the only one.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import cv2
 import numpy as np
@@ -33,14 +33,16 @@ from agrotools.vision.overlay import (
     Colour,
     Mark,
     circle_points,
+    class_picture,
     draw_marks,
 )
 from agrotools.vision.reading import bounds
 from agrotools.vision.vegetation import disc as disc_of
 
 if TYPE_CHECKING:
-    from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
+    from PIL.Image import Image
 
+    from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 _LONGEST_PX = 1200
 _LEVELS = 24
 _LEAST_SEEN = 3
@@ -54,8 +56,7 @@ _LARGEST_SHARE = 0.5
 _LEAST_RADIUS_PX = 8.0
 
 
-@dataclass(frozen=True)
-class Disc:
+class Disc(NamedTuple):
     x: float
     y: float
     radius: float
@@ -82,10 +83,10 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Di
                         same.append(disc)
     distinct: list[Disc] = []
     for group in sorted(groups, key=len, reverse=True):
-        disc = Disc(*np.median([(disc.x, disc.y, disc.radius) for disc in group], axis=0).tolist())
+        disc = Disc(*np.median(group, axis=0).tolist())
         if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in distinct):
             distinct.append(disc)
-    discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in distinct]
+    discs = [Disc(*(part / shrink for part in disc)) for disc in distinct]
     return sorted(discs, key=lambda disc: -disc.radius)
 
 
@@ -97,12 +98,9 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[
     for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones are too small for a disc
         x, y, w, h = cv2.boundingRect(contour)
         touches = x == 0 or y == 0 or x + w == width or y + h == height
-        if (
-            touches
-            or min(w, h) < 2 * _LEAST_RADIUS_PX
-            or max(w, h) > 1.1 * min(w, h)
-            or max(w, h) > _LARGEST_SHARE * max(cut.shape)
-        ):
+        if touches or min(w, h) < 2 * _LEAST_RADIUS_PX:
+            continue
+        if max(w, h) > min(1.1 * min(w, h), _LARGEST_SHARE * max(cut.shape)):
             continue
         area = float(cv2.contourArea(contour))
         points = contour[:, 0].astype(np.float64)
@@ -110,9 +108,8 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[
         radii = np.hypot(*(points - centre).T)
         # Contours run through pixel centres, half a pixel inside the edge.
         radius = math.sqrt(area / math.pi) + 0.5
-        if float(np.abs(radii - radii.mean()).mean()) > _ROUND * radius + 0.25:
-            continue
-        if float(left_out[y : y + h, x : x + w].mean()) > 0.3:
+        is_round = float(np.abs(radii - radii.mean()).mean()) <= _ROUND * radius + 0.25
+        if not is_round or float(left_out[y : y + h, x : x + w].mean()) > 0.3:
             continue
         discs.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
     return discs
@@ -127,8 +124,7 @@ def _same(disc: Disc, other: Disc) -> bool:
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
 
 
-@dataclass(frozen=True)
-class PlantScale:
+class PlantScale(NamedTuple):
     """Scale of a picture: centimetres per pixel, None if unknown, and the marker ``disc`` it comes from, if any."""
 
     cm_px: float | None
@@ -344,21 +340,26 @@ _LEAST_SIDE_PX = 480
 """Size, pixels, below which pictures are enlarged by a whole factor, so that marks do not hide the plant."""
 
 
-def plant_colours(count: int) -> dict[int, Colour]:
-    """Return a colour for each plant number, different for neighbours in the list; 0 is black."""
+def numbered_mask(plants: Sequence[Plant], shape: tuple[int, ...]) -> "Image":
+    """Return the number of the plant per pixel, 0 for none, in colours that differ for neighbours in the list."""
+    classes = np.zeros(shape, np.uint8)
     palette = (SKY_BLUE, ORANGE, BLUISH_GREEN, YELLOW, BLUE, VERMILLION, REDDISH_PURPLE)
-    return {0: (0, 0, 0)} | {number: palette[(number - 1) % len(palette)] for number in range(1, count + 1)}
+    colours: dict[int, Colour] = {}
+    for number, plant in enumerate(plants, start=1):
+        x0, y0, x1, y1 = plant.box
+        classes[y0:y1, x0:x1][plant.mask] = number
+        colours[number] = palette[(number - 1) % len(palette)]
+    return class_picture(classes, colours)
 
 
 def draw_plants(
     pixels: NDArray[np.uint8],
     plants: Sequence[Plant],
+    scale: PlantScale,
     *,
     ground_y_px: int | None,
     heights: bool,
     region: Box | None,
-    scale_cm_px: float | None,
-    disc: Disc | None,
     title: str,
 ) -> NDArray[np.uint8]:
     """Draw the outlines, hulls, leaf tips and heights (over ``ground_y_px``, else over the foot) of plants."""
@@ -380,15 +381,8 @@ def draw_plants(
     legend: list[tuple[Colour, str]] = [(SKY_BLUE, "plant"), (YELLOW, "convex hull"), (REDDISH_PURPLE, "leaf tip")]
     if heights:
         legend.append((VERMILLION, "height and ground"))
-    if disc is not None:
-        marks.append(Mark(BLUE, circle_points(disc.x, disc.y, disc.radius), "scale"))
+    if scale.disc is not None:
+        marks.append(Mark(BLUE, circle_points(*scale.disc), "scale"))
         legend.append((BLUE, "scale marker"))
-    return draw_marks(
-        pixels,
-        marks,
-        legend=legend,
-        region=region,
-        gsd_m=None if scale_cm_px is None else scale_cm_px / 100,
-        title=title,
-        zoom=zoom,
-    )
+    gsd_m = None if scale.cm_px is None else scale.cm_px / 100
+    return draw_marks(pixels, marks, legend=legend, region=region, gsd_m=gsd_m, title=title, zoom=zoom)

@@ -4,7 +4,7 @@ import io
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
@@ -151,8 +151,7 @@ def _draw_line(sheet: Sheet) -> None:
     axes, spec = sheet.axes, sheet.spec
     positions, labels = category_positions(spec)
     most = max(len(series.x) for series in spec.series)
-    for index, colour, style, marker in sheet.styles():
-        series = spec.series[index]
+    for series, colour, style, marker in sheet.styles():
         axes.plot(
             [positions[x] if labels else x for x in series.x],
             series.y,
@@ -171,8 +170,7 @@ def _draw_line(sheet: Sheet) -> None:
 
 def _draw_scatter(sheet: Sheet) -> None:
     many = sum(len(series.x) for series in sheet.spec.series) > 500
-    for index, colour, _, marker in sheet.styles():
-        series = sheet.spec.series[index]
+    for series, colour, _, marker in sheet.styles():
         sheet.axes.scatter(
             [float(x) for x in series.x],
             series.y,
@@ -196,8 +194,7 @@ def _draw_bars(sheet: Sheet) -> None:
     positions, labels = category_positions(spec, always=True)
     count = len(spec.series)
     thickness = 0.8 / count
-    for index, colour, _, _ in sheet.styles():
-        series = spec.series[index]
+    for index, (series, colour, _, _) in enumerate(sheet.styles()):
         at = [positions[x] + (index - (count - 1) / 2) * thickness for x in series.x]
         look: dict[str, Any] = {
             "color": colour,
@@ -228,8 +225,7 @@ def _draw_bars(sheet: Sheet) -> None:
 def _draw_histogram(sheet: Sheet) -> None:
     axes, spec, width = sheet.axes, sheet.spec, sheet.data.bin_width or 1.0
     several = len(spec.series) > 1
-    for index, colour, _, _ in sheet.styles():
-        series = spec.series[index]
+    for index, (series, colour, _, _) in enumerate(sheet.styles()):
         bars = axes.bar(
             [float(x) for x in series.x],
             series.y,
@@ -274,13 +270,10 @@ def _draw_pie(sheet: Sheet) -> None:
             )
     say, mark = number_format(series.y), f" {superscript(unit)}" if unit else ""
     names: list[str] = []
-    for x, value, share in zip(series.x, series.y, shares, strict=True):
-        name = superscript(short_text(x if isinstance(x, str) else f"{x:g}", 40))
-        if sheet.annotate:
-            name += f": {say(value)}{mark}"
-        if share < SMALLEST_LABELLED_SLICE and not (sheet.annotate and unit == "%"):
-            name += f" ({share:.1f} %)"
-        names.append(name)
+    for name, value, share in zip(_short_names(series.x), series.y, shares, strict=True):
+        value_text = f": {say(value)}{mark}" if sheet.annotate else ""
+        is_small = share < SMALLEST_LABELLED_SLICE and not (sheet.annotate and unit == "%")
+        names.append(name + value_text + (f" ({share:.1f} %)" if is_small else ""))
     sheet.figure.legend(
         wedges,
         names,
@@ -292,14 +285,16 @@ def _draw_pie(sheet: Sheet) -> None:
     )
 
 
+def _short_names(values: Iterable[str | float]) -> list[str]:
+    return [superscript(short_text(value if isinstance(value, str) else f"{value:g}", 40)) for value in values]
+
+
 def _draw_boxes(sheet: Sheet) -> None:
     axes, spec = sheet.axes, sheet.spec
     sheet.horizontal = is_horizontal(spec)
     parts = ("whislo", "q1", "med", "q3", "whishi")
-    stats = [
-        {**dict(zip(parts, series.y, strict=True)), "fliers": sheet.data.outliers.get(series.name, ())}
-        for series in spec.series
-    ]
+    outliers = sheet.data.outliers
+    stats = [dict(zip(parts, each.y, strict=True), fliers=outliers.get(each.name, ())) for each in spec.series]
     boxes = axes.bxp(
         stats,
         positions=range(len(stats)),
@@ -330,9 +325,8 @@ def _draw_heatmap(sheet: Sheet) -> None:
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    labels = [superscript(short_text(x if isinstance(x, str) else f"{x:g}", 40)) for x in spec.series[0].x]
+    labels, names = _short_names(spec.series[0].x), _short_names(series.name for series in spec.series)
     axes.set_xticks([index + 0.5 for index in range(len(labels))], labels)
-    names = [superscript(short_text(series.name, 40)) for series in spec.series]
     axes.set_yticks([index + 0.5 for index in range(len(names))], names)
     axes.set_xlabel(label_with_unit(spec.x_label, spec.x_unit))
     bar = sheet.figure.colorbar(mesh, ax=axes, pad=0.02)

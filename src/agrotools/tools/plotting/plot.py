@@ -152,10 +152,8 @@ def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
     centres = tuple(float(f"{start + (number + 0.5) * width:.6g}") for number in range(bins))
     edges = start + width * np.arange(bins + 1)
     edges[-1] = max(edges[-1], float(pooled.max()))
-    series = tuple(
-        PlotSeries(name=name, x=centres, y=tuple(int(count) for count in np.histogram(y, edges)[0]))
-        for name, _, y in input_series
-    )
+    counted = [(name, np.histogram(y, edges)[0].tolist()) for name, _, y in input_series]
+    series = tuple(PlotSeries(name=name, x=centres, y=tuple(counts)) for name, counts in counted)
     note = f"{len(pooled)} values counted in {bins} bins of width {width:.4g}"
     return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
 

@@ -15,7 +15,7 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from agrotools.core import PlotSpec
+from agrotools.core import PlotSeries, PlotSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,15 +74,7 @@ def label_with_unit(label: str, unit: str | None) -> str:
 
 def superscript(text: str) -> str:
     """Write ``m^2`` as ``m²`` and ``ha^-1`` as ``ha⁻¹``."""
-    before, *rest = text.split("^")
-    out = before
-    for part in rest:
-        length = 1 if part[:1] == "-" else 0
-        while part[length : length + 1].isdigit():
-            length += 1
-        number = part[:length]
-        out += number.translate(_RAISED) + part[length:] if number.strip("-") else "^" + part
-    return out
+    return re.sub(r"\^(-?\d+)", lambda found: found[1].translate(_RAISED), text)
 
 
 def number_format(values: Iterable[float]) -> Callable[[float], str]:
@@ -110,14 +102,12 @@ def width(text: str) -> int:
 
 def wrap_text(text: str, longest: int) -> str:
     """Wrap ``text`` to lines of at most ``longest`` Latin letters, at spaces and between Chinese characters."""
-    lines: list[str] = []
-    line = ""
+    lines = [""]
     for word in re.findall(r"[\u2e80-\uffef]|[^\s\u2e80-\uffef]+|\s+", text):
-        if line.strip() and width(line) + width(word) > longest:
-            lines.append(line.strip())
-            line = ""
-        line += word
-    return "\n".join([*lines, line.strip()])
+        if lines[-1].strip() and width(lines[-1]) + width(word) > longest:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.strip() for line in lines)
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")
@@ -173,12 +163,11 @@ class Sheet:
         if name not in self.flags:
             self.flags.append(name)
 
-    def styles(self) -> Iterator[tuple[int, str, str, str]]:
-        """Yield the index, colour, line style and marker of each series."""
-        for index in range(len(self.spec.series)):
-            turn = index // len(COLOURS)
-            style, marker = LINE_STYLES[turn % len(LINE_STYLES)], MARKERS[index % len(MARKERS)]
-            yield index, COLOURS[index % len(COLOURS)], style, marker
+    def styles(self) -> Iterator[tuple[PlotSeries, str, str, str]]:
+        """Yield each series with its colour, line style and marker."""
+        for index, series in enumerate(self.spec.series):
+            style = LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)]
+            yield series, COLOURS[index % len(COLOURS)], style, MARKERS[index % len(MARKERS)]
 
 
 def figure_size(spec: PlotSpec) -> tuple[float, float]:

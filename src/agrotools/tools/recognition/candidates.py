@@ -1,17 +1,16 @@
 """Recognisers (a shipped net, a pack or a larger model) and candidates of the recognition tools."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import Artifact, ToolError
-from agrotools.core.files import cached_files
+from agrotools.core import ToolError
+from agrotools.core.files import cached_files, sha256_of_file
 from agrotools.knowledge.entries import Entry
 from agrotools.tools.recognition import NAMED_FROM, NetName
 from agrotools.tools.result import ResultPart
@@ -118,25 +117,16 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
             f"named by the pack {pack.info.name}: accuracy {figures.accuracy:.2f} ({figures.accuracy_95[0]:.2f} to "
             f"{figures.accuracy_95[1]:.2f}) on {figures.pictures} pictures of its own collection, out of fold",
         )
-        seen = pack.has_seen(hashlib.sha256(image.read_bytes()).hexdigest())
-        flags = ("seen_in_training",) if seen else ()
+        flags = ("seen_in_training",) if pack.has_seen(sha256_of_file(image)) else ()
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
     net = shipped_net(shipped)
-    count = sum(map(len, net.info.crops.values())) or len(net.info.classes)
-    away = net.info.figures.get("days left out")
+    info = net.info
+    count = sum(map(len, info.crops.values())) or len(info.classes)
+    away = info.figures.get("days left out")
     warning = f"; on days and places not learnt it names {away['top1']:.2f} right" if away else ""
     flags = ("ranking_only",) if away else ()  # whether the day was learnt, no picture tells
-    notes = (f"{BY_NET} {net.info.name}, which knows {count} classes{warning}",)
-    return Recogniser(
-        f"net {net.info.name}",
-        net.info.classes,
-        net.info.crops,
-        True,
-        net.judge,
-        notes,
-        flags,
-        uncalibrated=net.info.uncalibrated,
-    )
+    notes = (f"{BY_NET} {info.name}, which knows {count} classes{warning}",)
+    return Recogniser(f"net {info.name}", info.classes, info.crops, True, net.judge, notes, flags, info.uncalibrated)
 
 
 class Candidate(ResultPart):
@@ -163,13 +153,18 @@ def is_negative(label: str) -> bool:
     return folded(label) in _NO_WEED
 
 
-def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
-    """Return a candidate with the names from its knowledge base entry."""
+def candidates_of(
+    ranked: Sequence[tuple[str, float]], entry_of: Callable[[str], Entry | None], top_k: int
+) -> tuple[Candidate, ...]:
+    """Return the first ``top_k`` ranked labels as candidates, with the names from their knowledge base entries."""
+    return tuple(_candidate(label, entry_of(label), score) for label, score in ranked[:top_k])
+
+
+def _candidate(label: str, entry: Entry | None, score: float) -> Candidate:
     from agrotools.knowledge.kb_names import healthy_crop
 
-    healthy = healthy_crop(label) is not None and not is_negative(label)
     kind, common_name, kb_id = "other", None, None
-    if healthy:
+    if healthy_crop(label) is not None and not is_negative(label):
         crop = entry.names.en if entry and entry.kind == "crop" else None
         kind, common_name, entry = "healthy", f"healthy {crop} leaf" if crop else "healthy leaf", None
     elif entry:
@@ -191,11 +186,6 @@ def identifier(candidate: Candidate) -> str:
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the first candidate if it is more likely right than wrong, else None."""
     return candidates[0] if candidates and (candidates[0].score or 0.0) >= NAMED_FROM else None
-
-
-def without_scores(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return candidates of the same order whose scores are withheld."""
-    return tuple(one.model_copy(update={"score": None}) for one in candidates)
 
 
 def name_by_recogniser(
@@ -272,36 +262,47 @@ def choose_by_larger_model(
     return candidates, answer.notes, answer.flags
 
 
-def draw_candidates(
-    name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str, *, is_named: bool
-) -> Artifact:
-    """Save a small picture that shows the analysed part, the object in it (``box``) and the candidates.
-
-    ``is_named``: True if the first candidate is the answer.
-    """
+def naming_fields(
+    looked: ImagePart,
+    candidates: Sequence[Candidate],
+    best: Candidate | None,
+    box: Box | None,
+    notes: Sequence[str],
+    flags: Sequence[str],
+    *,
+    file: str,
+    title: str,
+) -> dict[str, Any]:
+    """Return the fields that the results of both tools have; scores that are not calibrated are withheld. The
+    overlay ``file`` shows the analysed part, the object in it (``box``) and the candidates."""
     from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, box_points, draw_marks
 
+    if NOT_CALIBRATED in flags:
+        candidates = [one.model_copy(update={"score": None}) for one in candidates]
     pixels = looked.picture.pixels
-    whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
-    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box_points(box))] if box else []
+    marks = [Mark(BLUISH_GREEN if best else ORANGE, box_points(box))] if box else []
     legend = [
-        (BLUISH_GREEN if is_named and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
+        (BLUISH_GREEN if best and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
         for rank, one in enumerate(candidates)
     ]
-    zoom = _OVERLAY_PX / max(pixels.shape)
-    region = None if whole else looked.box
-    picture = draw_marks(pixels, marks, legend=legend, region=region, title=title, zoom=zoom)
-    return save_artifact(name, "overlay", picture)
+    picture = draw_marks(
+        pixels,
+        marks,
+        legend=legend,
+        region=None if looked.box == (0, 0, looked.picture.width, looked.picture.height) else looked.box,
+        title=title if best else "not sure",
+        zoom=_OVERLAY_PX / max(pixels.shape),
+    )
+    return {
+        "candidates": tuple(candidates),
+        "abstained": best is None,
+        "overlay": save_artifact(file, "overlay", picture),
+        "notes": (*looked.picture.notes, *notes),
+        "flags": tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+    }
 
 
 def _format_score(score: float | None) -> str:
     if score is None:
         return ""
     return f" {score:.2f}" if score >= 0.005 else " <0.01"  # never "0.00", because a listed candidate is possible
-
-
-def candidates_of(
-    ranked: Sequence[tuple[str, float]], entry_of: Callable[[str], Entry | None], top_k: int
-) -> tuple[Candidate, ...]:
-    """Return the first ``top_k`` ranked labels as candidates."""
-    return tuple(candidate_of(label, entry_of(label), score) for label, score in ranked[:top_k])

@@ -25,13 +25,12 @@ from agrotools.tools.recognition.candidates import (
     backend_files,
     best_of,
     choose_by_larger_model,
-    draw_candidates,
     identifier,
     name_by_recogniser,
+    naming_fields,
     pest_pack_files,
     read_image_part,
     recogniser_for,
-    without_scores,
 )
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
@@ -153,21 +152,13 @@ def diagnose_pest_disease(
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
-    if NOT_CALIBRATED in flags:
-        candidates = without_scores(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
     return Diagnosis(
-        candidates=candidates,
         best=(healthy_label(best.label, crop) or identifier(best)) if best else None,
-        abstained=best is None,
         evidence=evidence,
         box=box,
-        overlay=draw_candidates(
-            "diagnosis.jpg", looked, candidates, box, "diagnosis" if best else "not sure", is_named=best is not None
-        ),
-        notes=(*looked.picture.notes, *notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+        **naming_fields(looked, candidates, best, box, notes, flags, file="diagnosis.jpg", title="diagnosis"),
     )
 
 
@@ -351,8 +342,7 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
         return NOTHING, None
     factor = pixels.shape[1] / small.shape[1]
     x0, y0, x1, y1 = (round(edge * factor) for edge in leaf.box)
-    box = (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
-    return _evidence(small, leaf), box
+    return _evidence(small, leaf), (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
 
 
 def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
@@ -371,38 +361,27 @@ def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     most = MOST_SHIFT_IN_FIELD if "field_background" in leaf.flags else MOST_SHIFT
     lesion = np.zeros(view.mask.shape, np.uint8)
     lesion[view.mask] = lesion_level(view, healthy_colour(view), most) >= 1
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(lesion, connectivity=8)
-    areas = np.asarray(stats, np.int64)[1:, cv2.CC_STAT_AREA]
-    large_parts = np.flatnonzero(areas >= _LEAST_PX) + 1
-    lesion = np.isin(np.asarray(labels), large_parts)
+    count, found, stats, _ = cv2.connectedComponentsWithStats(lesion, connectivity=8)
+    labels, areas = np.asarray(found), np.asarray(stats, np.int64)[:, cv2.CC_STAT_AREA]
+    large_parts = np.flatnonzero(areas[1:] >= _LEAST_PX) + 1
+    lesion = np.isin(labels, large_parts)
     pct = 100 * float(lesion.sum() / max(1, int(view.mask.sum())))
     if pct < _NONE_PCT or count < 2:
         return Evidence(symptom_colours=(), lesion_pct=pct, lesion_shape="none")
     pixels = np.asarray(cv2.cvtColor(view.lab, cv2.COLOR_LAB2RGB) * 255).clip(0, 255).astype(np.uint8)[lesion]
     colours = tuple(one.name for one in dominant_colours(pixels, 3) if one.share >= _LEAST_COLOUR)
-    return Evidence(
-        symptom_colours=colours,
-        lesion_pct=pct,
-        lesion_shape=_shape(np.asarray(labels, np.int64), large_parts, areas, view.mask, pct),
-    )
+    # the median patch by area: half of the diseased area is in it or in smaller patches
+    order = large_parts[np.argsort(areas[large_parts])]
+    total = np.cumsum(areas[order])
+    middle = labels == order[int(np.searchsorted(total, total[-1] / 2))]
+    shape = "diffuse" if pct > _DIFFUSE_PCT else _shape(middle, int(np.count_nonzero(view.mask)))
+    return Evidence(symptom_colours=colours, lesion_pct=pct, lesion_shape=shape)
 
 
-def _shape(
-    labels: NDArray[np.int64],
-    large_parts: NDArray[np.int64],
-    areas: NDArray[np.int64],
-    leaf: NDArray[np.bool_],
-    pct: float,
-) -> LesionShape:
-    """Return the shape of the median patch by area: half of the diseased area is in it or in smaller patches."""
-    if pct > _DIFFUSE_PCT:
-        return "diffuse"
-    order = large_parts[np.argsort(areas[large_parts - 1])]
-    total = np.cumsum(areas[order - 1])
-    middle = int(order[int(np.searchsorted(total, total[-1] / 2))])
-    rows, columns = np.nonzero(labels == middle)
+def _shape(patch: NDArray[np.bool_], leaf_px: int) -> LesionShape:
+    rows, columns = np.nonzero(patch)
     spread = np.cov(np.stack([columns, rows]).astype(np.float64)) + np.eye(2) / 12
     low, high = np.linalg.eigvalsh(spread)
     if np.sqrt(max(0.0, 1 - low / high)) > _LONG:
         return "streaks"
-    return "blotches" if len(rows) > _LARGE_SHARE * np.count_nonzero(leaf) else "spots"
+    return "blotches" if len(rows) > _LARGE_SHARE * leaf_px else "spots"

@@ -11,7 +11,6 @@ from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
-    NOT_CALIBRATED,
     Candidate,
     ImagePart,
     Recogniser,
@@ -20,13 +19,12 @@ from agrotools.tools.recognition.candidates import (
     best_of,
     choose_by_larger_model,
     display_name,
-    draw_candidates,
     identifier,
     is_negative,
     name_by_recogniser,
+    naming_fields,
     read_image_part,
     recogniser_for,
-    without_scores,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES
@@ -119,31 +117,19 @@ def identify_weed(
     else:
         ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
     best = best_of(ranking)
-    if NOT_CALIBRATED in flags:
-        ranking = without_scores(ranking)
     entry = entry_of(best.label) if best else None
     is_weed = None
     if best is not None and (is_negative(best.label) or best.kind in ("crop", "weed")):
         is_weed = best.kind == "weed" and not is_negative(best.label)
+    title = display_name(best) if best else ""
     return WeedIdentity(
-        candidates=ranking,
         best=identifier(best) if best else None,
         species=best.scientific_name if best else None,
         common_name=best.common_name if best else None,
         kb_id=best.kb_id if best else None,
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
         is_weed=is_weed,
-        abstained=best is None,
-        overlay=draw_candidates(
-            "weed.jpg",
-            looked,
-            ranking,
-            looked.box,
-            display_name(best) if best else "not sure",
-            is_named=best is not None,
-        ),
-        notes=(*looked.picture.notes, *notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+        **naming_fields(looked, ranking, best, looked.box, notes, flags, file="weed.jpg", title=title),
     )
 
 

@@ -3,7 +3,7 @@
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,9 +85,7 @@ def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[Labe
 
 def label_column(labels: Path | None) -> str:
     """Return the header of the labels in a table, which may say what they are of; "label" for folders."""
-    if labels is None:
-        return LABEL_COLUMNS[0]
-    return _label_column(open_table(labels))
+    return _label_column(open_table(labels)) if labels else LABEL_COLUMNS[0]
 
 
 def check_writable(path: Path, labels: Path | None) -> None:
@@ -101,12 +99,12 @@ def check_writable(path: Path, labels: Path | None) -> None:
 def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], column: str) -> None:
     """Write a table of labels that :func:`read_labelled` reads, and ``agrotools build --answers``."""
     groups = [one.group.removeprefix(_GROUP) if one.group.startswith(_GROUP) else "" for one in labelled]
+    width = 3 if any(groups) else 2
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(("image", column, *(["group"] if any(groups) else [])))
+        rows.writerow(("image", column, "group")[:width])
         for one, group in zip(labelled, groups, strict=True):
-            name = one.path.relative_to(images).as_posix()
-            rows.writerow((name, one.label, group) if any(groups) else (name, one.label))
+            rows.writerow((one.path.relative_to(images).as_posix(), one.label, group)[:width])
 
 
 def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage] = ()) -> None:
@@ -129,11 +127,6 @@ def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage]
         )
 
 
-def pictures_below(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders whose names end as those of pictures do."""
-    return (path for path in sorted(folder.rglob("*")) if _is_picture(path))
-
-
 def _is_picture(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
 
@@ -141,12 +134,11 @@ def _is_picture(path: Path) -> bool:
 def _from_folders(images: Path) -> list[LabelledImage]:
     if loose := sorted(path.name for path in images.iterdir() if _is_picture(path)):
         why = f"{count_text(len(loose), 'picture')} in no folder of a class in {images}: {_list_names(loose)}"
-        raise UsageError(
-            why, hint="move each picture into the folder of its class, or name them in a table: --labels FILE"
-        )
+        hint = "move each picture into the folder of its class, or name them in a table: --labels FILE"
+        raise UsageError(why, hint=hint)
     labelled: list[LabelledImage] = []
     for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in pictures_below(folder):
+        for path in filter(_is_picture, sorted(folder.rglob("*"))):
             name = path.relative_to(images).as_posix()
             labelled.append(LabelledImage(path, folder.name, f"picture {name}", f"folder {folder.name}"))
             if len(labelled) > MOST_PICTURES:

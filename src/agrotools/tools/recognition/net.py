@@ -89,13 +89,12 @@ def threshold_for_share(scores: Floats, keep: float = 0.9) -> float:
     return float(ordered[int(np.floor((1 - keep) * len(ordered) + 1e-9))])
 
 
-def wilson(right: float, count: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the confidence interval of ``right / count`` (Wilson 1927), 95 % by default.
-
-    ``right`` may be fractional if ``count`` is an effective number.
-    """
+def wilson(right: float, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of ``right / count`` (Wilson 1927); ``right`` may be fractional if ``count`` is an
+    effective number."""
     if count == 0:
         return (0.0, 1.0)
+    z = 1.96
     share, weight = right / count, z * z / count
     middle = (share + weight / 2) / (1 + weight)
     half = z / (1 + weight) * float(np.sqrt(share * (1 - share) / count + weight / (4 * count)))

@@ -95,21 +95,19 @@ def train_pack(
 
 def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep: float) -> tuple[PackInfo, PackHead]:
     folds = _folds(data)
-    strength, logits = min(
-        ((strength, _out_of_fold(data, folds, strength)) for strength in REGULARISATIONS),
-        key=lambda tried: _loss(tried[1], data.classes),
-    )
-    temperature = fit_temperature(logits, data.classes)
-    threshold, refused = _abstention(data, folds, strength, keep)
+    tried = {strength: _out_of_fold(data, folds, strength) for strength in REGULARISATIONS}
+    strength = min(tried, key=lambda one: _loss(tried[one][0], data.classes))
+    logits, familiarity = tried[strength]
+    threshold = threshold_for_share(familiarity, keep)
     info = PackInfo(
         name=name,
         classes=data.names,
         hand_features=TRAITS_VERSION,
         nets={shipped: net.info.sha256 for shipped in SHIPPED for net in nets if net.info.name == shipped},
         regularisation=strength,
-        temperature=temperature,
+        temperature=fit_temperature(logits, data.classes),
         threshold=threshold,
-        figures=_figures(data, logits, len(folds), keep, refused),
+        figures=_figures(data, logits, len(folds), keep, _refused_of_left_out(data, strength, threshold)),
         licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
         weights_sha256="",
     )
@@ -210,11 +208,13 @@ def _scale(rows: NDArray[np.float32], blocks: Sequence[int]) -> NDArray[np.float
     return np.concatenate(parts).astype(np.float32)
 
 
-def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> Floats:
-    logits = np.zeros((len(data.classes), len(data.names)))
+def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[Floats, Floats]:
+    """Return logits (n, classes) and familiarity (n,) of all pictures, each by a head that did not learn from it."""
+    logits, familiarity = np.zeros((len(data.classes), len(data.names))), np.zeros(len(data.classes))
     for learn, check in folds:
-        logits[check] = _fit_head(data, learn, strength).logits(data.features[check])
-    return logits
+        head = _fit_head(data, learn, strength)
+        logits[check], familiarity[check] = head.logits(data.features[check]), head.familiarity(data.features[check])
+    return logits, familiarity
 
 
 def _loss(logits: Floats, classes: Ints) -> float:
@@ -222,21 +222,14 @@ def _loss(logits: Floats, classes: Ints) -> float:
     return float(-np.log(np.maximum(true_probability, 1e-12)).mean())
 
 
-def _abstention(
-    data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float, keep: float
-) -> tuple[float, float | None]:
-    """Return the familiarity threshold, and the mean share of left-out classes that it refuses."""
-    known = np.zeros(len(data.classes))
-    for learn, check in folds:
-        known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
-    threshold = threshold_for_share(known, keep)
+def _refused_of_left_out(data: _Data, strength: float, threshold: float) -> float | None:
     if len(data.names) < 3:
-        return threshold, None
+        return None
     refused: list[float] = []
     for number, _ in Counter(data.classes.tolist()).most_common(_MOST_LEFT_OUT):
         head = _fit_head(data, np.flatnonzero(data.classes != number), strength)
         refused.append(float((head.familiarity(data.features[data.classes == number]) < threshold).mean()))
-    return threshold, float(np.mean(refused))
+    return float(np.mean(refused))
 
 
 def _figures(data: _Data, logits: Floats, folds: int, keep: float, refused: float | None) -> PackFigures:

@@ -174,12 +174,10 @@ def list_packs() -> tuple[list[PackInfo], list[str]]:
     packs: list[PackInfo] = []
     faults: list[str] = []
     folder = packs_folder()
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
-    for path in paths:
-        if path.is_dir():
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.is_dir() and not path.name.startswith("."):
             try:
-                info = read_pack(path).info
-                packs.append(info.model_copy(update={"name": path.name}))
+                packs.append(read_pack(path).info.model_copy(update={"name": path.name}))
             except ToolError as error:
                 faults.append(error.message)
     return packs, faults
@@ -209,9 +207,7 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
     if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]
         raise unusable_weights(what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN)
-    arrays = checked_arrays(
-        path / WEIGHTS, info.weights_sha256, what=f"the weights of the pack {path.name}", hint=_AGAIN
-    )
+    arrays = checked_arrays(path / WEIGHTS, info.weights_sha256, what=f"the weights of {what}", hint=_AGAIN)
     seen = np.asarray(arrays.get("seen", ()), np.uint8)
     seen = seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
     return Pack(info, _head_of(arrays, len(info.classes), what), nets, seen)
@@ -240,18 +236,10 @@ def refuse_existing_name(folder: Path) -> None:
 
 def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]) -> PackInfo:
     """Write a pack atomically, return its info with ``weights_sha256``; UsageError if it cannot be written."""
-    arrays: dict[str, NDArray[np.generic]] = {
-        "mean": head.mean,
-        "scale": head.scale,
-        "weights": head.weights,
-        "bias": head.bias,
-        "centres": head.familiar.centres.astype(np.float32),
-        "directions": head.familiar.directions,
-        "spread": head.familiar.spread,
-        "rest": np.array(head.familiar.rest, np.float64),
-        "seen": np.frombuffer(bytes.fromhex("".join(sorted(training_hashes))), np.uint8).reshape(-1, 32),
-    }
-    content, sha256 = pack_arrays(arrays)
+    arrays = {**vars(head), **vars(head.familiar)}
+    del arrays["familiar"]
+    arrays["seen"] = np.frombuffer(bytes.fromhex("".join(sorted(training_hashes))), np.uint8).reshape(-1, 32)
+    content, sha256 = pack_arrays({name: np.asarray(values) for name, values in arrays.items()})
     saved = info.model_copy(update={"weights_sha256": sha256})
     temporary: Path | None = None
     try:

@@ -1,6 +1,6 @@
 """Description of a region of a picture or label raster, by measurements or by a model, and its summary sentence."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,8 @@ _MOST_SAMPLES = 250_000
 Mask = NDArray[np.bool_]
 
 
-@dataclass
-class _Measured:
-    """Fields of a description that a file has, with notes and flags; the others are null."""
-
-    values: dict[str, Any]
-    notes: list[str]
-    flags: list[str]
+_Measured = tuple[dict[str, Any], list[str], list[str]]
+"""Fields of a description that a file has, notes and flags; the other fields are null."""
 
 
 def describe(
@@ -70,10 +65,10 @@ def describe(
     question = (question or "").strip() or None
     answer: TextAnswer | None = None
     if evidence := is_label_file(image, info, label_map):
-        measured = _measure_labels(image, region, mask, attributes, label_map, gsd_m)
+        values, notes, flags = _measure_labels(image, region, mask, attributes, label_map, gsd_m)
         if evidence == "guessed":
-            measured.flags.append("taken_as_labels")
-            measured.notes.append("few small values in a palette or grey PNG: taken as class numbers")
+            flags.append("taken_as_labels")
+            notes.append("few small values in a palette or grey PNG: taken as class numbers")
     else:
         picture = read_region_picture(image, bands, region, info)
         marked = None
@@ -84,34 +79,23 @@ def describe(
             marked = read_mask_pixels(mask, size, name, argument="mask", called="a mask")
             marked = marked[top : top + height, left : left + width]
         if (backend := backend_in_use()) and backend != "offline":
-            answer = _describe_by_model(backend, picture, marked, question)
-        measured = _measure_picture(picture, marked, attributes, gsd_m)
+            shown = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
+            if backend == VLM:
+                answer = describe_by_vlm(shown, picture.box, question)
+            else:
+                answer = describe_by_open_model(shown, picture.box, question, weights_of(backend))
+        values, notes, flags = _measure_picture(picture, marked, attributes, gsd_m)
     if answer is not None:
-        measured.notes += answer.notes
-        measured.flags += answer.flags
+        notes += answer.notes
+        flags += answer.flags
     elif question is not None:
-        measured.flags.append("question_not_answered")
-        measured.notes.append("offline only numbers are given: the question was not answered beyond them")
-    nothing: dict[str, Any] = dict.fromkeys(RegionDescription.model_fields)
-    description = RegionDescription(
-        **nothing
-        | measured.values
-        | {
-            "summary": "",
-            "description": answer.text if answer else None,
-            "notes": tuple(measured.notes),
-            "flags": tuple(dict.fromkeys(measured.flags)),
-        }
-    )
+        flags.append("question_not_answered")
+        notes.append("offline only numbers are given: the question was not answered beyond them")
+    fields: dict[str, Any] = dict.fromkeys(RegionDescription.model_fields) | values
+    fields |= {"summary": "", "description": answer.text if answer else None}
+    fields |= {"notes": tuple(notes), "flags": tuple(dict.fromkeys(flags))}
+    description = RegionDescription(**fields)
     return description.model_copy(update={"summary": summary_of(description, name)})
-
-
-def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None, question: str | None) -> TextAnswer:
-    """Describe the region with a model; pixels outside a mask are dimmed."""
-    pixels = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
-    if backend == VLM:
-        return describe_by_vlm(pixels, picture.box, question)
-    return describe_by_open_model(pixels, picture.box, question, weights_of(backend))
 
 
 def _measure_picture(
@@ -122,7 +106,7 @@ def _measure_picture(
     if marked is not None:
         inside &= marked
     count = _count_pixels(inside, "region" if marked is None else "mask")
-    scale = choose_scale(gsd_m, picture.gsd_m)
+    scale = _flagged_scale(gsd_m, picture.gsd_m)
     plants = plants_of(picture) if "cover" in attributes else None
     if "cover" in attributes and plants is None:
         notes.append("plants cannot be told from the rest by these bands")
@@ -132,7 +116,7 @@ def _measure_picture(
     samples = pixels[part]
     lab = lab_of_list(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
     values: dict[str, Any] = {
-        **_size(count, picture.size[0] * picture.size[1], scale.gsd_m),
+        **_size(count, picture.size[0] * picture.size[1], scale),
         "vegetation_pct": covered,
         "bands": band_values(picture, inside) or None,
         "overlay": _picture_overlay(picture, inside, None if covered is None else plants, scale.gsd_m),
@@ -156,7 +140,7 @@ def _measure_picture(
     if lab is not None and "health" in attributes and "no_colour" not in flags:
         values["health"] = health_of(lab)
         notes.append("health: shares of colours, no diagnosis; soil and dry leaves are brown alike")
-    return _Measured(values, [*notes, *scale.notes], [*flags, *_scale_flags(scale)])
+    return values, [*notes, *scale.notes], [*flags, *scale.flags]
 
 
 def _measure_labels(
@@ -179,7 +163,7 @@ def _measure_labels(
     count = _count_pixels(inside, "mask" if mask is not None else "region")
     names = class_names_of(label_map, info.classes if info else None)
     class_pixels, notes, flags = class_counts(labels.classes, inside, names)
-    scale = choose_scale(gsd_m, info.gsd_m if info else None)
+    scale = _flagged_scale(gsd_m, info.gsd_m if info else None)
     overlay = draw_overlay(
         np.full((height, width, 3), 235, np.uint8),
         *class_layers(labels.classes, inside, class_pixels, names),
@@ -188,26 +172,24 @@ def _measure_labels(
         title=f"{len(class_pixels)} classes in {count} px",
     )
     values = {
-        **_size(count, width * height, scale.gsd_m),
+        **_size(count, width * height, scale),
         "shape": _shape(inside, (0, 0)) if mask is not None and "shape" in attributes else None,
         "class_pcts": {label: 100 * pixels / count for label, pixels in class_pixels.items()},
         "class_px": class_pixels,
         "overlay": save_artifact("region_overlay.jpg", "overlay", overlay),
     }
     exact = "classes counted: exact; a label raster has no colours or texture"
-    return _Measured(values, [*labels.notes, exact, *notes, *scale.notes], [*flags, *clipped, *_scale_flags(scale)])
+    return values, [*labels.notes, exact, *notes, *scale.notes], [*flags, *clipped, *scale.flags]
 
 
-def _size(count: int, whole_px: int, gsd_m: float | None) -> dict[str, Any]:
-    return {
-        "area_px": count,
-        "image_pct": 100 * count / whole_px,
-        "area_m2": None if gsd_m is None else count * gsd_m**2,
-    }
+def _flagged_scale(given: float | None, known: float | None) -> Scale:
+    scale = choose_scale(given, known)
+    return scale if scale.gsd_m else replace(scale, flags=(*scale.flags, "no_scale"))
 
 
-def _scale_flags(scale: Scale) -> tuple[str, ...]:
-    return scale.flags if scale.gsd_m else (*scale.flags, "no_scale")
+def _size(count: int, whole_px: int, scale: Scale) -> dict[str, Any]:
+    area = None if scale.gsd_m is None else count * scale.gsd_m**2
+    return {"area_px": count, "image_pct": 100 * count / whole_px, "area_m2": area}
 
 
 def _dim(pixels: NDArray[np.uint8], outside: Mask) -> NDArray[np.uint8]:
@@ -287,9 +269,9 @@ def summary_of(description: RegionDescription, name: str) -> str:
     if description.bands and not description.dominant_colours:
         values = [
             f"{band.name} has a mean of {band.mean:.4g} ({band.low:.4g} to {band.high:.4g})"
-            for band in description.bands
+            for band in description.bands[:3]
         ]
-        parts.append(_listed(values[:3])[:1].upper() + _listed(values[:3])[1:])
+        parts.append(_listed(values)[:1].upper() + _listed(values)[1:])
     if description.ndvi is not None:
         parts.append(f"Its mean NDVI is {description.ndvi:.3g}")
     if description.health is not None:

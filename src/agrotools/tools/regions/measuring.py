@@ -269,15 +269,8 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
     for name, values in picture.values.items():
         there = values[inside & np.isfinite(values)].astype(np.float64)
         if there.size:
-            statistics.append(
-                BandValues(
-                    name=name,
-                    mean=float(there.mean()),
-                    sd=float(there.std()),
-                    low=float(there.min()),
-                    high=float(there.max()),
-                )
-            )
+            mean, sd, low, high = (float(of()) for of in (there.mean, there.std, there.min, there.max))
+            statistics.append(BandValues(name=name, mean=mean, sd=sd, low=low, high=high))
     return tuple(statistics)
 
 

@@ -153,24 +153,17 @@ async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
     import asyncio
     import base64
 
-    try:
-        from agrotools.sandbox.result import SandboxUnavailable
-        from agrotools.sandbox.running import run_code
-    except ImportError as error:
-        raise _unavailable(str(error)) from None
+    from agrotools.sandbox.result import SandboxUnavailable
+    from agrotools.sandbox.running import run_code
+
     try:
         result = await asyncio.to_thread(run_code, body["code"], call="solution")
     except SandboxUnavailable as error:
-        raise _unavailable(error.message) from None
+        why, hint = f"code cannot be run here: {error.message}", "agrotools doctor says what the sandbox needs"
+        raise ToolError("backend_unavailable", why, hint=hint) from None
     return {
         "value": result.value,
         "pictures": [base64.b64encode(artifact.content).decode() for artifact in result.artifacts],
         "termination": result.termination,
         "message": result.message,
     }
-
-
-def _unavailable(why: str) -> ToolError:
-    return ToolError(
-        "backend_unavailable", f"code cannot be run here: {why}", hint="agrotools doctor says what the sandbox needs"
-    )

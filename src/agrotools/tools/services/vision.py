@@ -68,30 +68,22 @@ def _read(
     reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
 ) -> tuple[ReplyType | None, str]:
     """Return the last valid JSON value in a reply, or None and the fault in the last value."""
-    text = reply[-_LONGEST_REPLY:]
-    fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
-    is_last = True
+    text, faults = reply[-_LONGEST_REPLY:], list[str]()
     for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
         try:
             read = reply_type.model_validate(loads(text[start:end]))
-            wrong = check(read)
         except NotJson as error:
-            wrong = f"its JSON cannot be read: {error}"
+            faults.append(f"its JSON cannot be read: {error}")
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the object"
-            wrong = f"{where}: {first['msg']}"
+            faults.append(f"{'.'.join(map(str, first['loc'])) or 'the object'}: {first['msg']}")
         else:
-            if wrong is None:
+            if (wrong := check(read)) is None:
                 return read, ""
-        if is_last:
-            fault, is_last = wrong[:300], False
-    return None, fault
-
-
-def _excerpt(text: str) -> str:
+            faults.append(wrong)
     line = " ".join(text[: 10 * _SHOWN].split())
-    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
+    shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+    return None, faults[0][:300] if faults else f"it holds no JSON: {shown!r}" if line else "it is empty"
 
 
 LONGEST_SIDE_PX = 1568
@@ -247,7 +239,11 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."
     )
-    return _ask_words(instruction, picture_for_model(pixels, box), _whole(_draw_frame(pixels, box)))
+    import cv2
+
+    framed, width = pixels.copy(), max(2, round(max(pixels.shape[:2]) / 250))
+    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
+    return _ask_words(instruction, picture_for_model(pixels, box), _whole(framed))
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
@@ -397,15 +393,6 @@ def _box_fault(picture: ModelPicture, where: str, box: _Edges) -> str | None:
 
 def _whole(pixels: NDArray[np.uint8]) -> ModelPicture:
     return picture_for_model(pixels, (0, 0, pixels.shape[1], pixels.shape[0]))
-
-
-def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    import cv2
-
-    framed = pixels.copy()
-    width = max(2, round(max(pixels.shape[:2]) / 250))
-    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
-    return framed
 
 
 def _quote(value: object) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import binascii
-from collections.abc import Coroutine
 from typing import Any
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
@@ -63,16 +62,17 @@ class VisionEndpoint:
     def ask(self, question: Question) -> str:
         """Run :meth:`answer` for tools in this process, outside an event loop, and close the connection; ToolError
         ``backend_unavailable`` if the endpoint does not reply."""
+
+        async def answer_and_close() -> str:
+            try:
+                return await self.answer(question)
+            finally:
+                await self.close()
+
         try:
-            return asyncio.run(self._answer_and_close(self.answer(question)))
+            return asyncio.run(answer_and_close())
         except InfrastructureError as error:
             raise ToolError("backend_unavailable", error.message, hint=error.hint) from error
-
-    async def _answer_and_close(self, reply: Coroutine[Any, Any, str]) -> str:
-        try:
-            return await reply
-        finally:
-            await self.close()
 
     def cost(self) -> str:
         """Return the tokens and cost of the replies so far in words, empty if there were none."""
