@@ -1,11 +1,13 @@
-"""``agrotools build``: make a benchmark from a data set on this machine."""
+"""``agrotools build`` and ``init``: make a benchmark from a data set on this machine, or a new one as a package."""
 
+import re
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agrotools.cli.output import count_text, stop_message, terminal_progress
+from agrotools.cli.output import command_line, count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -24,46 +26,19 @@ _WITH = {
 
 
 def build(
-    out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Data set and its folder, NAME=DIR, e.g. clcd=data; agml:NAME=DIR for a data set of AgML."
-            " Repeat it to join public data sets; docs/building.md lists the real files that their adapters have read."
-        ),
-    ] = None,
-    all_sources: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per public data set, named as for --source.")
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of samples of public data sets (default: 539) or of drawn scenes (as in embedded)."
-        ),
-    ] = None,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Use the files that exist if a data set is incomplete, and count the others."
-        ),
-    ] = False,
-    images: Annotated[Path | None, typer.Option(help="Your own photos, used with --answers or --choose.")] = None,
-    answers: Annotated[
-        Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
-    ] = None,
-    choose: Annotated[int | None, typer.Option(min=1, help="Write a table of this many photos to label.")] = None,
-    by: Annotated[str | None, typer.Option(help="Groups for --choose: block (folder), day, device.")] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept the proposed plan without questions.")] = False,
-    scenes: Annotated[
-        int | None, typer.Option(min=0, metavar="SEED", help="Ask the questions of embedded about new drawn scenes.")
-    ] = None,
-    language: Annotated[
-        Literal["en", "zh"] | None, typer.Option(help="Language of questions about drawn scenes.", show_default="en")
-    ] = None,
+    out: Path,
+    source: list[str] | None = None,
+    all_sources: Path | None = None,
+    queries: int | None = None,
+    allow_missing: bool = False,
+    images: Path | None = None,
+    answers: Path | None = None,
+    choose: int | None = None,
+    by: str | None = None,
+    plan: Path | None = None,
+    yes: bool = False,
+    scenes: int | None = None,
+    language: Literal["en", "zh"] | None = None,
 ) -> None:
     """Build a benchmark folder from a data set, from your own photos and a table, or from drawn scenes.
 
@@ -157,7 +132,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.quality.checks import check_quality
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
-    from agrotools.cli.folder_check import print_findings
+    from agrotools.cli.benchmarks import print_findings
     from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS
 
@@ -196,3 +171,28 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     if faults:
         typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
         raise typer.Exit(1)
+
+
+_TEMPLATE = "my_field"
+
+
+def init(name: str) -> None:
+    """Write a benchmark as a package for pip: one tool, three questions and a test.
+
+    It runs as it is. Replace the tool and the questions by yours.
+    """
+    from agrotools.core import BENCHMARKS, UsageError
+
+    folder = Path(name)
+    if not re.fullmatch("[a-z][a-z0-9_]{0,40}", name):
+        raise UsageError(f"{name!r} is no name of a Python module", hint="use a to z, 0 to 9 and _")
+    if folder.exists() or name in BENCHMARKS:
+        what = f"{folder} exists" if folder.exists() else f"there is a benchmark {name}"
+        raise UsageError(f"{what} already", hint="choose another name")
+    folder.mkdir()
+    for file in files("agrotools.data").joinpath("template").iterdir():
+        if file.is_file():
+            text = file.read_text(encoding="utf-8").replace(_TEMPLATE, name)
+            (folder / file.name.replace(_TEMPLATE, name)).write_text(text, encoding="utf-8")
+    typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    typer.echo(f"next: cd {folder} && pip install -e . && {command_line('eval', name)}")

@@ -1,6 +1,6 @@
 """``agrotools doctor``: checks of this machine and installation, or of a model's endpoint."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,17 +11,11 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Check an endpoint with this model instead: [PROVIDER:]NAME.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
-    ] = None,
-    api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the key.", show_default="OPENAI_API_KEY")
-    ] = None,
-    env: Annotated[bool, typer.Option("--env", help="Check the environment for training agents instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    model: str | None = None,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    env: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check the sandbox, the installation and plug-ins; or, with --model, what an endpoint does with images, tools,
     schemas, seeds and logprobs, in about ten tiny requests; or, with --env, the reward of agrotools.Env.

@@ -2,34 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, OptionTable, TextOptions, with_option_groups
+from agrotools.cli.options import JudgeOptions, OptionTable, TextOptions
 from agrotools.cli.output import command_line, stop_message
 
 if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig
 
 
-@with_option_groups
 def evaluate(
     *,
-    benchmark: Annotated[
-        str | None, typer.Argument(help="Name or folder of a benchmark.", show_default="embedded")
-    ] = None,
+    benchmark: str | None = None,
     given: OptionTable,
     judging: JudgeOptions,
     texts: TextOptions,
-    config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
-    get: Annotated[bool, typer.Option("--get", help="Download the benchmark if it is missing.")] = False,
-    allow_invalid: AllowInvalid = False,
-    details: Details = False,
-    until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="Run two models in turn until it is decided which is better.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    config: Path | None = None,
+    get: bool = False,
+    allow_invalid: bool = False,
+    details: bool = False,
+    until_decided: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Run a benchmark with models and print their scores between floor and ceiling. The same command resumes."""
     import sys

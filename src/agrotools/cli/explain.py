@@ -1,18 +1,21 @@
-"""``agrotools explain``: show one sample of a run, from the question to the score."""
+"""``agrotools explain`` and ``attribute``: one sample of a run, from question to score, and the lost points of all."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from agrotools.cli.output import command_line, count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
+    from agrotools.runner.estimate import Estimate
     from agrotools.runner.prompts import StoredRequest
     from agrotools.runner.records import Key, RecordIndex
+
 
 _LISTED = 20
 
@@ -26,27 +29,16 @@ class _Prompts(NamedTuple):
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(help="Run folder; with --prompt also a benchmark, before any run.")],
-    sample: Annotated[
-        str | None,
-        typer.Argument(
-            help="Id of a sample. Without it, samples are listed with score and first error.", show_default=False
-        ),
-    ] = None,
-    mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
-    epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
-    prompt: Annotated[
-        bool, typer.Option("--prompt", help="Print the prompts that the model was sent, or would be sent, instead.")
-    ] = False,
-    protocol: Annotated[str | None, typer.Option(help="Protocol, as in eval; of a benchmark only.")] = None,
-    tools: Annotated[str | None, typer.Option(help="Tools offered, as in eval; of a benchmark only.")] = None,
-    data_root: Annotated[
-        Path | None, typer.Option(help="Folder of the benchmark's files; of a benchmark only.")
-    ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also print the rule of each score and the figures that it uses.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
+    run: Path,
+    sample: str | None = None,
+    mode: str | None = None,
+    epoch: int = 0,
+    prompt: bool = False,
+    protocol: str | None = None,
+    tools: str | None = None,
+    data_root: Path | None = None,
+    details: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from agrotools.core import UsageError
@@ -339,3 +331,57 @@ def _image_line(run: Path, url: str, *, kept: bool) -> str:
         size = ""
     place = f", {run / image.file}" if kept else ""
     return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}{place}]"
+
+
+def attribute(
+    run: Path,
+    data_root: Path | None = None,
+    tool_noise: bool = False,
+    rerun: bool = False,
+    budget: float | None = None,
+    price: str | None = None,
+    api_key_env: str | None = None,
+    yes: bool = False,
+    workers: int = 2,
+    as_json: bool = False,
+) -> None:
+    """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
+    from agrotools.analysis.attribution import Rerun, attribute_run
+    from agrotools.core import UsageError
+    from agrotools.report.parts import attribution_tables
+    from agrotools.report.terminal import print_parts
+    from agrotools.scoring.attribution import ATTRIBUTION_FILE
+
+    given = {"--budget": budget, "--price": price, "--api-key-env": api_key_env}
+    if not rerun and (unused := [name for name, value in given.items() if value is not None]):
+        raise UsageError(f"{unused[0]} has no effect without --rerun", hint="add --rerun, or omit it")
+    attribution = attribute_run(
+        run,
+        data_root=data_root,
+        workers=workers,
+        rerun=Rerun(lambda expected: _confirm(expected, yes=yes), api_key_env, price, budget) if rerun else None,
+        noise=tool_noise,
+        progress=terminal_progress(),
+    )
+    if as_json:
+        print_json(attribution.model_dump(mode="json"))
+        return
+    print_parts(attribution_tables(attribution))
+    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: {command_line('report', run)}")
+
+
+def _confirm(expected: "Estimate", *, yes: bool) -> None:
+    """Print the estimate, and ask before anything is sent to a model that is not free.
+
+    Raises:
+        UsageError: the answer is no, or nobody can be asked.
+    """
+    from agrotools.core import UsageError
+
+    typer.echo(
+        str(expected) if expected.input_tokens else f"{expected.requests:,} answers of {expected.model}", err=True
+    )
+    if yes or not expected.input_tokens or (expected.price and expected.price.is_free):
+        return
+    if not sys.stdin.isatty() or not typer.confirm("Send these requests?", err=True):
+        raise UsageError("the model was not asked", hint="--yes sends the requests, --budget USD limits their cost")

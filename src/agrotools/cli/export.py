@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import typer
 
-from agrotools.cli.options import with_option_groups
 from agrotools.cli.output import count_text
 
 
@@ -17,44 +16,19 @@ class EveryEvalEverOptions:
 
     PANEL: ClassVar = "Every Eval Ever (--format eee)"
 
-    model_id: Annotated[
-        str, typer.Option(metavar="DEVELOPER/MODEL", help="Id of the model; by default that of the run, by provider.")
-    ] = ""
-    organization: Annotated[str, typer.Option(help="Name of the organization that evaluated.")] = "unknown"
-    relationship: Annotated[
-        Literal["first_party", "third_party", "collaborative", "other"],
-        typer.Option(help="Relationship of the evaluating organization to the model's developer."),
-    ] = "other"
-    deployment_type: Annotated[
-        Literal["self_deployed", "externally_managed", "unknown"],
-        typer.Option(help="self_deployed: on machines under your control; externally_managed: behind an API."),
-    ] = "unknown"
-    model_availability: Annotated[
-        Literal["open_weights", "closed_weights", "unknown"], typer.Option(help="Whether the weights can be obtained.")
-    ] = "unknown"
+    model_id: str = ""
+    organization: str = "unknown"
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    deployment_type: Literal["self_deployed", "externally_managed", "unknown"] = "unknown"
+    model_availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown"
 
 
-@with_option_groups
 def export(
-    benchmark: Annotated[str, typer.Argument(help="Benchmark folder or name, or a run folder.")],
-    format: Annotated[
-        Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
-        typer.Option(
-            help="Of a benchmark. hf: parquet with pictures, for datasets.load_dataset. gta: GTA-shaped JSON."
-            " croissant: the folder itself, described by croissant.json and a card. Of a run. predictions: on gta,"
-            " thinkgeo or agent-x, what their own scorers read. inspect: logs for inspect view. eee: Every Eval Ever"
-            " 0.3. parquet: a row per sample, and per step. scores: a row per score, as JSON Lines and parquet."
-        ),
-    ],
+    benchmark: str,
+    format: Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
     publication: EveryEvalEverOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder to write; an older export there is replaced. By default, croissant writes in place, and"
-            " inspect, eee, parquet and scores write to RUN/export."
-        ),
-    ] = None,
-    images: Annotated[bool, typer.Option("--images", help="With --format inspect: include the pictures.")] = False,
+    out: Path | None = None,
+    images: bool = False,
 ) -> None:
     """Write a benchmark or a run in a format of other programs.
 

@@ -32,27 +32,27 @@ GROUPS = {
         "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
         "study": ("study:study", "Run all combinations of a study file in one table."),
         "score": ("score:score", "Score runs again and print their tables."),
-        "merge": ("merge:merge", "Merge the shards of a run (eval --shard) into one."),
+        "merge": ("score:merge", "Merge the shards of a run (eval --shard) into one."),
     },
     "Understand": {
         "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
         "explain": ("explain:explain", "Show one sample of a run, from question to score."),
-        "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
-        "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
+        "attribute": ("explain:attribute", "Split the points that a run lost by their cause."),
+        "gate": ("compare:gate", "Fail if a run is worse than an older one (for CI)."),
         "chart": ("chart:app", "Draw charts of runs: scores by model, difficulty or dose; calls."),
         "report": ("report:report", "Write an HTML report of runs."),
-        "view": ("view:view", "Show the runs in a folder on a local page, live."),
+        "view": ("report:view", "Show the runs in a folder on a local page, live."),
     },
     "Own data": {
-        "init": ("init:init", "Write a new benchmark: a tool, questions and a test, as a package."),
+        "init": ("build:init", "Write a new benchmark: a tool, questions and a test, as a package."),
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
-        "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),
+        "grade": ("review:grade", "Grade answers of runs blind, on a local page."),
         "export": ("export:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {
         "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),
-        "serve": ("serve:serve", "Offer the tools to other programs, over MCP."),
+        "serve": ("tools:serve", "Offer the tools to other programs, over MCP."),
     },
     "Admin": {
         "benchmarks": ("benchmarks:app", "List, download, check and describe benchmarks."),
@@ -170,12 +170,14 @@ class LazyCommands(TyperGroup):
             return None
         target_name, summary = COMMANDS[cmd_name]
         module, _, name = target_name.partition(":")
+        from agrotools.cli.options import documented
+
         target = getattr(import_module(f"agrotools.cli.{module}"), name)
         if isinstance(target, typer.Typer):
             command = typer.main.get_group(target)
         else:
             alone = typer.Typer(**SETTINGS)
-            alone.command(cmd_name, cls=PanelCommand)(target)
+            alone.command(cmd_name, cls=PanelCommand)(documented(cmd_name, target))
             command = typer.main.get_command(alone)
         command.name, command.short_help = cmd_name, summary
         return command

@@ -1,63 +1,35 @@
-"""``agrotools score``: score a finished run again, or a file of predictions (``--predictions``, ``--format``)."""
+"""``agrotools score`` and ``merge``: score a finished run again, or a file of predictions; join the shards of a run."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.options import JudgeOptions, TextOptions
+from agrotools.cli.output import FAULTS, STOPPED, command_line, count_text, print_json, stop_message, terminal_progress
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
 
 
-@with_option_groups
 def score(
     texts: TextOptions,
     judging: JudgeOptions,
-    runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folders, or one prediction file with --format.")
-    ] = None,
-    benchmark: Annotated[
-        str | None, typer.Option(help="With --predictions: name or folder of the benchmark.", metavar="NAME")
-    ] = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Score a file of predictions as a run. A row has a sample id (or index, or question) and a prediction,"
-            " values or a transcript: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
-            metavar="FILE",
-        ),
-    ] = None,
-    model: Annotated[
-        str, typer.Option(help="With --predictions: name of the model in tables; the file's name by default.")
-    ] = "",
-    out: Annotated[Path | None, typer.Option(help="With --predictions: run folder to write.", metavar="DIR")] = None,
-    allow_invalid: AllowInvalid = False,
-    details: Details = False,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures.")
-    ] = False,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", metavar="FORMAT", help="Score a prediction file in this benchmark's format."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="With --format: the data set with the reference answers. With --predictions: its data root."),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="With --predictions: benchmark option, NAME=VALUE (repeatable)."),
-    ] = None,
-    judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
-    costs: Annotated[
-        Path | None, typer.Option(help="Print the expected cost of the answers under this cost table (TOML) instead.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    runs: list[Path] | None = None,
+    benchmark: str | None = None,
+    predictions: Path | None = None,
+    model: str = "",
+    out: Path | None = None,
+    allow_invalid: bool = False,
+    details: bool = False,
+    paper: bool = False,
+    format_: str | None = None,
+    data: Path | None = None,
+    option: list[str] | None = None,
+    judgements: Path | None = None,
+    costs: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
     from agrotools.cli.results import ask_judges, show_runs
@@ -183,3 +155,30 @@ def score_predictions(
         print_json(as_data(compared))
     else:
         print_parts(compared_tables(compared, files[0].name))
+
+
+def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: bool = False) -> None:
+    """Merge the shards of a run (agrotools eval --shard) into the run folder that it would have without shards.
+
+    An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
+    """
+    from agrotools.cli.results import show_runs
+    from agrotools.plugin import NO_COMPARISONS
+    from agrotools.runner.shards import merge_runs
+
+    with stop_message("nothing is written", "to start anew"):
+        merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
+    for note in (*merged.gaps, *merged.notes):
+        typer.echo(f"warning: {note}", err=True)
+    if merged.gaps:
+        typer.echo(
+            f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest", err=True
+        )
+    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(merged.shards, 'shard')}", err=as_json)
+    try:
+        code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
+    except KeyboardInterrupt:
+        scoring = command_line("score", out)
+        typer.echo(f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True)
+        code = STOPPED
+    raise typer.Exit(code or (FAULTS if merged.gaps else 0))

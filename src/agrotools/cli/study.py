@@ -1,27 +1,17 @@
 """``agrotools study``: run models, benchmarks and lists of tools from one file, and compare them in one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.options import AllowInvalid
 from agrotools.cli.output import allow_closed_pipe, command_line, count_text, stop_message
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
 
 
-def study(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="TOML file of the study (keys of eval, with lists of models...), or runs."),
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print the runs, what is missing of them, and the estimated cost.")
-    ] = False,
-    allow_invalid: AllowInvalid = False,
-) -> None:
+def study(paths: list[Path], dry_run: bool = False, allow_invalid: bool = False) -> None:
     """Run all combinations of a study file and compare them; the same command resumes. Or compare given runs."""
     import sys
 
