@@ -27,11 +27,15 @@ def report(*arguments: object) -> Result:
     return done
 
 
-def test_the_report_of_a_run_lies_in_its_folder(run: Path):
+def test_the_report_of_a_run_lies_in_its_folder(run: Path, tmp_path: Path):
     done = report(run)
     assert done.exit_code == 0
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "3 records with 3 images" in done.stdout
+    assert "For sharing, removed: " in report(run, "--share").stdout
+    (tmp_path / "benchmark").rename(tmp_path / "moved")
+    assert "3 images could not be embedded" in report(run).stderr
+    assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
 
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):
@@ -51,12 +55,6 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
     }
 
 
-def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
-    (tmp_path / "benchmark").rename(tmp_path / "moved")
-    assert "3 images could not be embedded" in report(run).stderr
-    assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
-
-
 def test_scores_are_printed_as_tables(run: Path):
     assert "| m | 100.0" in " ".join(report(run, "--format", "md").stdout.split())
     lines = report(run, "--format", "csv").stdout.splitlines()
@@ -65,10 +63,6 @@ def test_scores_are_printed_as_tables(run: Path):
     assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
     with pytest.raises(UsageError, match="no such format"):
         report(run, "--format", "pdf")
-
-
-def test_a_shared_report_says_what_was_removed(run: Path):
-    assert "For sharing, removed: " in report(run, "--share").stdout
 
 
 def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Path):

@@ -41,7 +41,7 @@ def values(chart: Chart, axis: str) -> dict[tuple[str, str], tuple[float, int]]:
     return {(row.model, row.group): (round(row.value.value, 3), row.value.n) for row in chart.rows if row.axis == axis}
 
 
-def test_scores_are_drawn_by_level_calls_and_chain_lengths(runs: list[Path]):
+def test_scores_are_drawn_by_level_calls_and_chain_lengths(runs: list[Path], tmp_path: Path):
     assert values(chart_of("difficulty", runs), DIFFICULTY) == {
         ("good", "easiest third"): (1, 10), ("good", "middle third"): (1, 10), ("good", "hardest third"): (0, 10),
         ("bad", "easiest third"): (0.5, 10), ("bad", "middle third"): (0, 10), ("bad", "hardest third"): (0, 10),
@@ -53,9 +53,12 @@ def test_scores_are_drawn_by_level_calls_and_chain_lengths(runs: list[Path]):
     }  # fmt: skip
     thirds = ("easiest third", "middle third", "hardest third")
     assert [*values(chart, DIFFICULTY)] == [(model, third) for model in ("good", "bad") for third in thirds]
+    shorter = run(tmp_path, "short", [right(made_sample(f"s{k:02}", cluster=f"s{k}")) for k in range(25)])
+    chart = chart_of("depth", [*runs, shorter])
+    assert (chart.n, chart.n_dropped) == (25, 5)
 
 
-def test_the_benchmarks_own_levels_come_first_and_in_their_order(tmp_path: Path):
+def test_the_benchmarks_own_levels_come_first_and_epochs_are_averaged(tmp_path: Path):
     records = [
         right(made_sample(f"s{k}", difficulty={"level": k / 9}, groups={"difficulty": "hard" if k < 4 else "easy"}))
         for k in range(10)
@@ -65,12 +68,9 @@ def test_the_benchmarks_own_levels_come_first_and_in_their_order(tmp_path: Path)
         ("easy", 6, None),
         ("hard", 4, None),
     ]
-
-
-def test_epochs_are_averaged_after_each_answer_counts_as_right_or_not(tmp_path: Path):
     sample = made_sample(groups={"difficulty": "easy"})
     records = [end_to_end(sample, answer=f"rows: {7 if epoch else 9}", epoch=epoch) for epoch in range(4)]
-    assert chart_of("difficulty", [run(tmp_path, "m", records, epochs=4)]).rows[0].value.value == 0.75
+    assert chart_of("difficulty", [run(tmp_path, "e", records, epochs=4)]).rows[0].value.value == 0.75
 
 
 def test_long_chains_are_joined(tmp_path: Path):
@@ -84,12 +84,6 @@ def test_long_chains_are_joined(tmp_path: Path):
     chart = chart_of("depth", [run(tmp_path, "m", records)])
     assert values(chart, CALLS) == {("m", "1"): (1, 12), ("m", "2+"): (1, 11)}
     assert "no difficulty" in chart.notes[0]
-
-
-def test_samples_that_one_run_lacks_are_left_out_of_all(runs: list[Path], tmp_path: Path):
-    shorter = run(tmp_path, "short", [right(made_sample(f"s{k:02}", cluster=f"s{k}")) for k in range(25)])
-    chart = chart_of("depth", [*runs, shorter])
-    assert (chart.n, chart.n_dropped) == (25, 5)
 
 
 def test_calls_have_one_outcome_and_are_means_over_epochs(tmp_path: Path):
@@ -114,7 +108,7 @@ def models_file(folder: Path, text: str) -> Path:
     return folder / "models.toml"
 
 
-def test_models_without_attributes_are_named(runs: list[Path], tmp_path: Path):
+def test_models_without_attributes_are_named_and_runs_that_do_not_fit_refused(runs: list[Path], tmp_path: Path):
     file = models_file(tmp_path, '[good]\nparameters_b = 7\nreleased = "2025-04-01"\nfamily = "G$_1"\n')
     chart = chart_of("size", runs, attributes=read_attributes(file))
     assert [(row.model, row.x, row.family, round(row.value.value, 3)) for row in chart.rows] == [
@@ -123,6 +117,14 @@ def test_models_without_attributes_are_named(runs: list[Path], tmp_path: Path):
     assert chart.notes == ("no parameters (billions) given, not shown: bad",)
     chart.draw(tmp_path / "size.svg")
     assert "not shown: bad" in (tmp_path / "size.svg").read_text()
+    with pytest.raises(UsageError, match="one benchmark"):
+        chart_of("depth", [*runs, run(tmp_path, "n", [right(made_sample())], benchmark_hash="other")])
+    with pytest.raises(UsageError, match="are one run"):
+        chart_of("depth", [runs[0], runs[0]])
+    with pytest.raises(UsageError, match="no sample of these runs has a difficulty"):
+        chart_of("difficulty", [run(tmp_path, "plain", [right(made_sample())])])
+    with pytest.raises(UsageError, match="no scored mode in common"):
+        chart_of("depth", [run(tmp_path, "steps", [predicted(made_sample(), "2*3", "6 + 1")])])
 
 
 @pytest.mark.parametrize(
@@ -137,17 +139,6 @@ def test_models_without_attributes_are_named(runs: list[Path], tmp_path: Path):
 def test_faults_in_the_file_of_models(runs: list[Path], tmp_path: Path, text: str, message: str):
     with pytest.raises(UsageError, match=message):
         chart_of("size", runs, attributes=read_attributes(models_file(tmp_path, text)))
-
-
-def test_runs_that_make_no_chart(runs: list[Path], tmp_path: Path):
-    with pytest.raises(UsageError, match="one benchmark"):
-        chart_of("depth", [*runs, run(tmp_path, "n", [right(made_sample())], benchmark_hash="other")])
-    with pytest.raises(UsageError, match="are one run"):
-        chart_of("depth", [runs[0], runs[0]])
-    with pytest.raises(UsageError, match="no sample of these runs has a difficulty"):
-        chart_of("difficulty", [run(tmp_path, "plain", [right(made_sample())])])
-    with pytest.raises(UsageError, match="no scored mode in common"):
-        chart_of("depth", [run(tmp_path, "steps", [predicted(made_sample(), "2*3", "6 + 1")])])
 
 
 @pytest.mark.parametrize("kind", ["size", "calls", "difficulty", "depth"])

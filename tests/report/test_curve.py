@@ -43,7 +43,7 @@ def point(points: tuple[CurvePoint, ...], model: str, label: str) -> CurvePoint:
     return next(each for each in points if (each.model, each.label) == (model, label))
 
 
-def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
+def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path], tmp_path: Path):
     curve = dose_curve(runs)
     assert (curve.n, curve.n_dropped, curve.mode) == (N, 0, "end-to-end")
     assert [(each.model, each.label) for each in curve.points] == [
@@ -55,9 +55,6 @@ def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
     assert [each and round(each.value, 3) for each in losses] == [0.5, 0.5, 0.25, 0.25, 0.25]
     assert all(each and each.interval and each.interval.lower < each.value < each.interval.upper for each in losses)
     assert (clean.loss, clean.own_loss) == (None, None)
-
-
-def test_runs_are_compared_on_common_samples_and_unknown_losses_left_open(runs: list[Path], tmp_path: Path):
     shorter = planted(tmp_path, "m", "blur=4", lambda _k: True, n=30)
     curve = dose_curve([*runs, shorter])
     assert (curve.n, curve.n_dropped) == (30, 10)

@@ -41,7 +41,7 @@ def samples(log):
     return [part(log, name) for name in log.namelist() if name.startswith("samples/")]
 
 
-def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run, logs):
+def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run, logs, tmp_path):
     assert set(logs) == {"no-tool", "step-by-step", "end-to-end"}
     for mode, log in logs.items():
         means = {s["name"]: s["metrics"]["mean"]["value"] for s in part(log, "header.json")["results"]["scores"]}
@@ -55,9 +55,6 @@ def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run
         record = next(each for each in run[sample["id"]].records if each.mode == "end-to-end")
         assert len(calls) == len(record.trajectory.calls)
         assert sample["messages"][0]["role"] == "system"
-
-
-def test_pictures_are_attachments_and_only_on_request(run, logs, tmp_path):
     shown = [sample["attachments"] for sample in samples(logs["end-to-end"])]
     assert all(url.startswith("data:image/") for attachments in shown for url in attachments.values())
     assert all(shown)
@@ -108,9 +105,6 @@ def test_every_eval_ever_has_metrics_with_intervals_and_a_line_per_sample_and_mo
     calls = [c for row in rows for m in row["messages"] or () for c in m.get("tool_calls", ())]
     assert calls
     assert all(isinstance(value, str) for call in calls for value in call["arguments"].values())
-
-
-def test_a_model_id_without_developer_is_refused(run, tmp_path):
     with pytest.raises(UsageError, match="does not name a developer and a model"):
         write_every_eval_ever(run.path, tmp_path, model_id="model")
 
@@ -145,14 +139,6 @@ def test_scores_are_one_flat_table(run, tmp_path, monkeypatch):
     assert all(row["slot"] and json.loads(row["how"])["version"] for row in slots)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert write_scores(run.path, tmp_path / "plain") == [tmp_path / "plain" / "scores.jsonl"]
-
-
-def test_a_data_frame_has_a_row_per_record(run):
-    pytest.importorskip("pandas")
-    frame = run.to_pandas()
-    assert len(frame) == len(run)
-    end_to_end = frame[frame["mode"] == "end-to-end"]
-    assert end_to_end["fas"].mean() == pytest.approx(run.mode_scores("end-to-end")["fas"].value)
 
 
 def exported(*arguments):

@@ -1,7 +1,7 @@
 """Text and tables of reports: short and harmless values of models and tools, and one model of a table.
 
-A table is built once from scored data. It is shown on a terminal (:mod:`agrotools.report.terminal`), on a page
-(:mod:`agrotools.report.html.templates`), and as CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
+A table is built once from scored data. It is shown on a terminal (:mod:`agrotools.report.terminal`), and on a page, as
+CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -42,10 +42,10 @@ from agrotools.report.html.runs import (
     summarise,
 )
 from agrotools.report.html.sharing import Scrubber
-from agrotools.report.html.templates import templates
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.report.tables import page_tables
+from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -310,7 +310,7 @@ class Page:
         # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
         parts = {"style": style, "script": script, "head": _json(head), "index": _packed(orjson.dumps(self._index()))}
         marks = {name: Markup(f"@@{name}@@") for name in parts}
-        macros: Any = templates().get_template("page.html.j2").module
+        macros: Any = page_templates().get_template("page.html.j2").module
         shell = macros.page(
             style_hash=content_hash(style),
             script_hash=content_hash(script),

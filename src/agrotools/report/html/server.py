@@ -25,9 +25,9 @@ from agrotools.core.files import MANIFEST_FILE
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
-from agrotools.report.html.templates import templates
 from agrotools.report.run_list import list_runs, run_folders, runs_table
 from agrotools.report.settings import PaperTables, paper_tables
+from agrotools.report.text_tables import page_templates
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
@@ -196,7 +196,7 @@ def _shell_of(stamp: str, content: bytes, began: float) -> _Shell:
 
 def _rendered(template: str, **fields: Any) -> bytes:
     style = page_style()
-    page = templates().get_template(template)
+    page = page_templates().get_template(template)
     return page.render(style=style, style_hash=content_hash(style), **fields).encode()
 
 
