@@ -111,16 +111,12 @@ def check(
         return
     result = check_benchmark(name, folder, terminal_progress())
     if as_json:
-        print_json(_as_json(result))
+        faults = [fault._asdict() for fault in result.faults]
+        counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
+        print_json({**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound})
     else:
         _print_check(result)
     raise typer.Exit(2 if result.missing else 0 if result.sound else 1)
-
-
-def _as_json(result: "Checkup") -> dict[str, object]:
-    faults = [fault._asdict() for fault in result.faults]
-    counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
-    return {**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound}
 
 
 def _print_check(result: "Checkup") -> None:
@@ -132,14 +128,9 @@ def _print_check(result: "Checkup") -> None:
         if result.hint:
             typer.echo(f"  {result.hint}")
         return
-    typer.echo(f"{result.name}: {', '.join(result.files)}")
-    typer.echo(f"{result.usable} of {result.entries} entries can be used")
-    for fault in result.faults:
-        typer.echo(f"  {fault}")
-    if result.hint:
-        typer.echo(f"  {result.hint}")
-    for note in result.notes:
-        typer.echo(f"  note: {note}")
+    lines = [f"{result.name}: {', '.join(result.files)}", f"{result.usable} of {result.entries} entries can be used"]
+    below = [*map(str, result.faults), *filter(None, [result.hint]), *(f"note: {note}" for note in result.notes)]
+    typer.echo("\n".join([*lines, *(f"  {line}" for line in below)]))
     table = new_table("", ["found", "published", Column(kind="words")])
     for count in result.counts:
         verdict = "" if count.agrees else "differs" if count.decides else "differs (not decisive)"

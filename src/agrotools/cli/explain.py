@@ -228,6 +228,10 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
 
 def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_json: bool) -> None:
     """Print requests, of which ``run`` holds the images."""
+    import orjson
+
+    from agrotools.report.layout import harmless
+
     if as_json:
         print_json([_prompt_json(run, model, each) for each in prompts])
         return
@@ -245,7 +249,8 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
             if request.tools and request.tools == tools:
                 typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:
-                _print_tools(request.tools)
+                listed = (orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode() for tool in request.tools)
+                typer.echo(harmless("\n".join([f"--- {count_text(len(request.tools), 'tool')}", *listed])))
             tools = request.tools
             if request.shared:
                 typer.echo(f"--- messages 1 to {request.shared}, as before")
@@ -259,40 +264,17 @@ def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object
     from agrotools.runner.prompts import stored_image
 
     (mode, sample, epoch), requests, sizes = prompts
-    parts = [
-        part
-        for request in requests or ()
-        for message in request.messages
-        if isinstance(message["content"], list)
-        for part in message["content"]
-    ]
+    contents = [message["content"] for request in requests or () for message in request.messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
     urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
     images = {
-        url: image.model_dump(exclude={"file"} if sizes else None)
-        for url in urls
-        if (image := stored_image(run, url)) is not None
+        url: image.model_dump(exclude={"file"} if sizes else None) for url in urls if (image := stored_image(run, url))
     }
     sent: list[dict[str, Any]] = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
     for request, (characters, tokens) in zip(sent, sizes, strict=False):
         request |= {"characters": characters, "tokens": tokens}
-    return {
-        "sample": sample,
-        "mode": mode,
-        "epoch": epoch,
-        "model": model,
-        "requests": None if requests is None else sent,
-        "images": images,
-    }
-
-
-def _print_tools(tools: "Sequence[dict[str, Any]]") -> None:
-    import orjson
-
-    from agrotools.report.layout import harmless
-
-    typer.echo(f"--- {count_text(len(tools), 'tool')}")
-    for tool in tools:
-        typer.echo(harmless(orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()))
+    about = {"sample": sample, "mode": mode, "epoch": epoch, "model": model}
+    return {**about, "requests": None if requests is None else sent, "images": images}
 
 
 def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool) -> None:
@@ -301,25 +283,22 @@ def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool
     from agrotools.report.layout import harmless
 
     answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
-    typer.echo(harmless(f"--- message {place}: {message['role']}{answers}"))
-    content = message["content"]
+    lines, content = [f"--- message {place}: {message['role']}{answers}"], message["content"]
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        if part["type"] == "text":
-            typer.echo(harmless(part["text"]))
-        else:
-            typer.echo(_image_line(run, part["image_url"]["url"], kept=kept))
-    for call in message.get("tool_calls", ()):
-        typer.echo(harmless(f"call: {orjson.dumps(call).decode()}"))
+        text = part["text"] if part["type"] == "text" else _image_line(run, part["image_url"]["url"], kept=kept)
+        lines.append(text)
+    lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls", ())]
+    typer.echo(harmless("\n".join(lines)))
 
 
 def _image_line(run: Path, url: str, *, kept: bool) -> str:
     """Return a line about an image; ``kept``: its file stays."""
-    from agrotools.report.layout import harmless, shortened
+    from agrotools.report.layout import shortened
     from agrotools.runner.prompts import stored_image
 
     image = stored_image(run, url)
     if image is None:
-        return harmless(f"[image at {shortened(url, 200)}]")
+        return f"[image at {shortened(url, 200)}]"
     if image.bytes is None:
         return f"[image, {image.media_type}, sha256 {image.sha256}, no longer in the run folder: {image.file}]"
     from PIL import Image, UnidentifiedImageError

@@ -52,7 +52,11 @@ def score(
     elif not runs:
         raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
-        print_costs(runs, costs, as_json=as_json)
+        from agrotools.report.costs import cost_tables, expected_costs
+        from agrotools.report.terminal import print_parts
+
+        expected = expected_costs(runs, costs)
+        print_json(expected.model_dump(mode="json")) if as_json else print_parts(cost_tables(expected))
         return
     if format_ is None and predictions is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
@@ -61,13 +65,7 @@ def score(
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
-        prediction_options = {
-            "data": data,
-            "judgements": judgements,
-            "embedder": texts.embedder,
-            "embedder_path": texts.embedder_path,
-        }
-        score_predictions(runs, format_, **prediction_options, as_json=as_json)
+        score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
         return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
@@ -101,30 +99,13 @@ def make_run(
     return run
 
 
-def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> None:
-    """Print the expected costs of runs and of constant answers.
-
-    Raises:
-        UsageError: the table cannot be read or does not fit the runs.
-    """
-    from agrotools.report.costs import cost_tables, expected_costs
-    from agrotools.report.terminal import print_parts
-
-    costs = expected_costs(runs, table)
-    if as_json:
-        print_json(costs.model_dump(mode="json"))
-    else:
-        print_parts(cost_tables(costs))
-
-
 def score_predictions(
     files: Sequence[Path],
     format_: str,
-    *,
     data: Path | None,
     judgements: Path | None,
-    embedder: str | None,
-    embedder_path: Path | None,
+    texts: TextOptions,
+    *,
     as_json: bool,
 ) -> None:
     """Score one prediction file as published and corrected, and print both columns.
@@ -142,14 +123,15 @@ def score_predictions(
     form = prediction_format(format_)
     if len(files) != 1:
         raise UsageError("--format scores one prediction file", hint="give its path alone")
-    options = {"embedder": embedder or embedder_path, "data": data, "judgements": judgements}
+    embedder = texts.embedder or texts.embedder_path
+    options = {"embedder": embedder, "data": data, "judgements": judgements}
     for option, value in options.items():
         if value and option in form.refused:
             message, hint = form.refused[option]
             raise UsageError(message, hint=hint)
     chosen = None
-    with nullcontext() if embedder or embedder_path else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
-        chosen = None if "embedder" in form.refused else chosen_embedder(embedder, embedder_path)
+    with nullcontext() if embedder else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
+        chosen = None if "embedder" in form.refused else chosen_embedder(texts.embedder, texts.embedder_path)
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))

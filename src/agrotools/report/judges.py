@@ -20,7 +20,7 @@ from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, T
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import run_names
-from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, plain_text
+from agrotools.report.curve import check_picture, common_mode, draw_lines, save_figure
 from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -140,8 +140,7 @@ class JudgeAgreement(FrozenModel):
         draw_lines(panel, self.models, series, sideways=True)
         panel.set_xlabel("mean score (%)")
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
-        figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
-        figure.savefig(path, dpi=DPI)
+        save_figure(figure, path, f"{self.benchmark}, {self.mode}, {self.n} samples")
 
 
 Values = dict[str, list[float]]

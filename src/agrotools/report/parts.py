@@ -230,11 +230,11 @@ def _short(amount: Amount | None) -> str:
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
-    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries) if summary.judging is not None)
-    return [f"{of_run}{line}" for of_run, panel in judged for line in panel_lines(panel)]
+    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries))
+    return [f"{of_run}{line}" for of_run, panel in judged if panel is not None for line in _panel_lines(panel)]
 
 
-def panel_lines(panel: Panel) -> Iterator[str]:
+def _panel_lines(panel: Panel) -> Iterator[str]:
     """Yield a line for each judge, for the agreement between judges, and for each calibration."""
     for judge in panel.judges:
         mean = f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}" if judge.mean is not None else ""

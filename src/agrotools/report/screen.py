@@ -75,7 +75,6 @@ class Screen:
 
     @property
     def summaries(self) -> list[Summary]:
-        """Summaries of the runs."""
         return [each.summary for each in self.scored]
 
 

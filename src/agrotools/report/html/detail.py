@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, SampleFile, Score
+from agrotools.core import FAMILIES, Artifact, Record, ReferenceStep, Sample, SampleFile, Score
 from agrotools.core.base import prompt_tokens_text
-from agrotools.core.record import Reply, literal_value
+from agrotools.core.record import literal_value
 from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
 from agrotools.report.html.runs import facets_of, value_of
@@ -62,13 +62,13 @@ def record_data(
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
     places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
     of_call = dict(zip(places, matches, strict=True))
-    spending = record.spending
+    spending, n_steps = record.spending, len(trajectory.steps) if trajectory else 0
     data: Data = {
         "about": _about(sample, scores),
         "query": sample.query,
         "files": [_file(file, sample, showing) for file in sample.files],
         "steps": [_step(part, record, of_call, showing) for part in steps],
-        "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
+        "left": max(0, n_steps - MOST_STEPS),
         "plan": [_reference_step(step) for step in reference],
         "answer": trajectory.answer_text if trajectory else None,
         "ended": _ending(record),
@@ -172,9 +172,7 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
             [METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows
         ],
     }
-    observation: Observation | None = None
-    match: int | None = None
-    reply: Reply | None = None
+    observation = match = reply = None
     if record.actions is not None:
         match = at if at < len(reference) else None
         observation = reference[at].observation if match is not None else None
@@ -200,10 +198,10 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
     return data
 
 
-def _reference_step(step: Any) -> Data:
-    observation = step.observation.result if step.observation else None
+def _reference_step(step: ReferenceStep) -> Data:
     arguments = {name: literal_value(value) for name, value in step.arguments.items()}
-    return {"tool": step.tool, "arguments": arguments, "result": observation, "truth": step.truth}
+    result = step.observation.result if step.observation else None
+    return {"tool": step.tool, "arguments": arguments, "result": result, "truth": step.truth}
 
 
 def _slot(reading: SlotReading, matched: JsonValue) -> Data:

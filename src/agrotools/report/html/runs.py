@@ -95,8 +95,7 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
 
 
 def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
-    facets: set[str] = set()
-    values: dict[tuple[str, int | None], float] = {(row.metric, row.step): row.value for row in scores}
+    facets, values = set[str](), {(row.metric, row.step): row.value for row in scores}
     steps = record.sample.reference.steps if record.sample.reference else ()
     for index, action in enumerate(record.actions or ()):
         if isinstance(action, Unparseable):
@@ -119,30 +118,21 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
 
 def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> set[str]:
     assert record.trajectory is not None
-    facets: set[str] = set()
-    sample = record.sample
-    if any(step.kind == "unparseable" for step in record.trajectory.steps):
-        facets.add("unparseable")
-    if any(step.observation and step.observation.error for step in record.trajectory.steps):
-        facets.add("tool error")
-    if record.trajectory.answer is None:
-        facets.add("no_form" if record.trajectory.termination == "no_form" else "no answer")
-    if record.mode != "end-to-end" or sample.reference is None:
-        return facets
-    if None in matches:
-        facets.add("wrong tool")
-    if differs:
-        facets.add("wrong argument")
-    if set(range(len(sample.reference.steps))).difference(matches):
-        facets.add("missing call")
-    if record.trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
-        if "tool error" in facets:
-            facets.add("wrong after error")
-        if not matches and sample.reference.steps:
-            facets.add("no call")
-        if not facets:
-            facets.add("calls right")
-    return facets
+    trajectory, reference = record.trajectory, record.sample.reference
+    found = {
+        "unparseable": any(step.kind == "unparseable" for step in trajectory.steps),
+        "tool error": any(step.observation and step.observation.error for step in trajectory.steps),
+        "no_form": trajectory.answer is None and trajectory.termination == "no_form",
+        "no answer": trajectory.answer is None and trajectory.termination != "no_form",
+    }
+    if record.mode == "end-to-end" and reference is not None:
+        found["wrong tool"], found["wrong argument"] = None in matches, differs
+        found["missing call"] = not set(range(len(reference.steps))) <= {*matches}
+        if trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
+            found["wrong after error"] = found["tool error"]
+            found["no call"] = not matches and bool(reference.steps)
+            found["calls right"] = not any(found.values())
+    return {facet for facet, holds in found.items() if holds}
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------

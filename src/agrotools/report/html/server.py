@@ -131,11 +131,9 @@ class Viewer:
         """Return the page with the list of runs."""
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
-            runs = list(list_runs(self.folder))
-            fields: dict[str, Any] = {"folder": self.folder.resolve(), "runs": runs}
-            fields |= {"table": runs_table(runs, self.folder)}
-            fields |= {"script": _RELOAD, "script_hash": content_hash(_RELOAD), "stamp": stamp}
-            self._list = _shell_of(stamp, _rendered("runs.html.j2", **fields), began)
+            runs, script = list(list_runs(self.folder)), {"script": _RELOAD, "script_hash": content_hash(_RELOAD)}
+            fields = {"folder": self.folder.resolve(), "runs": runs, "table": runs_table(runs, self.folder), **script}
+            self._list = _shell_of(stamp, _rendered("runs.html.j2", stamp=stamp, **fields), began)
         return self._list.content
 
     def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
@@ -231,17 +229,16 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             except ConnectionError:
                 raise
             except (AgrotoolsError, OSError, LookupError) as error:
-                page = _rendered("message.html.j2", title="not found", text=str(error), waiting=False)
-                self._send(404, page, "text/html; charset=utf-8")
+                self._send(404, _rendered("message.html.j2", title="not found", text=str(error), waiting=False))
 
         def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
             if what == "":
-                self._send(200, viewer.run_list(), "text/html; charset=utf-8")
-            elif what == "page":
-                waiting = viewer.without_records(names)
+                self._send(200, viewer.run_list())
+            elif what == "page" and (waiting := viewer.without_records(names)):
                 text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
-                page = _rendered("message.html.j2", title="waiting", text=text, waiting=True) if waiting else b""
-                self._send(200, page or viewer.page(names), "text/html; charset=utf-8")
+                self._send(200, _rendered("message.html.j2", title="waiting", text=text, waiting=True))
+            elif what == "page":
+                self._send(200, viewer.page(names))
             elif what == "state":
                 self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
             elif what == "part":
@@ -249,7 +246,7 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             else:
                 self._send(404, b"there is no such page", "text/plain")
 
-        def _send(self, status: int, content: bytes, media_type: str) -> None:
+        def _send(self, status: int, content: bytes, media_type: str = "text/html; charset=utf-8") -> None:
             self.send_response(status)
             headers = {
                 "Content-Type": media_type,
