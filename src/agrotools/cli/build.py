@@ -119,11 +119,7 @@ def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["e
 
 
 def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
-    """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples.
-
-    Raises:
-        typer.Exit: code 1, the benchmark has faults.
-    """
+    """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples."""
     import time
 
     from agrotools.benchmarks import load_folder

@@ -100,11 +100,7 @@ def explain(
 
 
 def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoch: int) -> "list[Record]":
-    """Return the records of a sample in a mode, or in all.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """Return the records of a sample in a mode, or in all."""
     from agrotools.core import UsageError
 
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
@@ -175,11 +171,7 @@ def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
-    """Print every stored request of ``records``.
-
-    Raises:
-        UsageError: the run stores no request of any of them.
-    """
+    """Print every stored request of ``records``."""
     from agrotools.core import UsageError
     from agrotools.runner.prompts import StoredPrompts
     from agrotools.runner.store import read_manifest
@@ -196,11 +188,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
 
 
 def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the requests that a run would send for a sample.
-
-    Raises:
-        UsageError: the benchmark or the sample does not exist, or the options do not fit it.
-    """
+    """Print the requests that a run would send for a sample."""
     import asyncio
     import sys
     from tempfile import TemporaryDirectory
@@ -350,11 +338,7 @@ def attribute(
 
 
 def _confirm(expected: "Estimate", *, yes: bool) -> None:
-    """Print the estimate, and ask before anything is sent to a model that is not free.
-
-    Raises:
-        UsageError: the answer is no, or nobody can be asked.
-    """
+    """Print the estimate, and ask before anything is sent to a model that is not free."""
     from agrotools.core import UsageError
 
     typer.echo(

@@ -146,11 +146,7 @@ class TextOptions:
     embedder_path: Path | None = None
 
     def comparisons(self) -> "TextComparisons":
-        """Return the selected text comparisons.
-
-        Raises:
-            UsageError: a metric is unknown, or a package that it needs is not installed.
-        """
+        """Return the selected text comparisons."""
         from agrotools.core import UsageError
         from agrotools.plugin import TextComparisons, plugins
         from agrotools.scoring.embedders import chosen_embedder

@@ -143,9 +143,6 @@ def terminal_progress() -> "Progress":
 @contextmanager
 def stop_message(text: str, again: str = "to resume") -> Generator[None]:
     """Within the block, Ctrl-C prints what is kept, and what the same command does (``again``), and ends the command.
-
-    Raises:
-        typer.Exit: code 130, interrupted by the user.
     """
     try:
         yield

@@ -26,10 +26,6 @@ def build_from_table(
 
     On a terminal, the user is asked for missing information. Otherwise the new plan is written with a list of missing
     entries, and the build stops unless ``yes`` accepts the plan unchanged.
-
-    Raises:
-        BenchmarkError: the table, the plan, the photos or the target cannot be used.
-        typer.Exit: code 3, the plan was written and must be completed first.
     """
     from agrotools.build.own_photos.building import build_from_photos
     from agrotools.build.own_photos.plan import read_plan

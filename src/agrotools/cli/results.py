@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Check the options before anything runs, and return the user's rubrics by benchmark.
-
-    Raises:
-        UsageError: a judge cannot be set up, rubrics cannot be read, or there are options for a judge but no judge.
-    """
+    """Check the options before anything runs, and return the user's rubrics by benchmark."""
     from agrotools.core import UsageError
 
     judges = options.judge or []
@@ -65,13 +61,7 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
-    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing.
-
-    Raises:
-        UsageError: see :func:`check_judges`.
-        RunStoreError: the files of a run cannot be read or written.
-        typer.Exit: code 130, interrupted by the user.
-    """
+    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing."""
     from agrotools.runner.store import read_manifest
 
     has_models = bool(options.judge or options.read_prose)

@@ -108,12 +108,7 @@ def score_predictions(
     *,
     as_json: bool,
 ) -> None:
-    """Score one prediction file as published and corrected, and print both columns.
-
-    Raises:
-        UsageError: an option does not fit the format.
-        BenchmarkError: a file cannot be read.
-    """
+    """Score one prediction file as published and corrected, and print both columns."""
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, compared_tables
     from agrotools.report.terminal import print_parts

@@ -175,11 +175,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def named_values(texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of texts ``NAME=VALUE`` by name.
-
-    Raises:
-        UsageError: a text has no equals sign.
-    """
+    """Return the values of texts ``NAME=VALUE`` by name."""
     if unnamed := [text for text in texts if "=" not in text]:
         raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
@@ -190,9 +186,6 @@ def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
 
     Options take precedence. A value that cannot be converted to its type is passed on as text, so that the tool reports
     the error.
-
-    Raises:
-        UsageError: not a JSON object, a word that is not an option, or an option that is repeated or has no value.
     """
     try:
         arguments = json.loads(as_json)
