@@ -72,12 +72,15 @@ def build(
             typer.echo(line)
         return
     elif images is not None and answers is not None:
-        from agrotools.cli.own_farm import build_from_table, print_next_steps
+        from agrotools.build.review import missing_package
+        from agrotools.cli.own_farm import build_from_table
+        from agrotools.core.base import install_command
 
         with stop:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress())
         print_result(header, out, started)
-        print_next_steps(out)
+        extra = f" (first: {install_command('review')})" if missing_package() else ""
+        typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
         return
     else:
         if all_sources is not None:
@@ -137,8 +140,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
     clusters = len({sample.cluster for sample in benchmark.samples})
-    samples = count_text(len(benchmark.samples), "sample")
-    title = benchmark_title(header.name, header.version)
+    title, samples = benchmark_title(header.name, header.version), count_text(len(benchmark.samples), "sample")
     typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -132,9 +132,8 @@ def gate(
 
     for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
         if path is not None and path.suffix.lower() not in ends:
-            raise UsageError(
-                f"{path}: the name has to end in {' or '.join(filter(None, ends))}", hint="rename the file"
-            )
+            known = " or ".join(filter(None, ends))
+            raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
     if is_table(new) or is_table(against):
         if mode is not None:
             raise UsageError("a table of scores has no modes", hint="leave out --mode")
@@ -189,12 +188,10 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
-    if mode is None:
-        return headline_mode(common)
-    if mode in common:
-        return cast("Mode", mode)
-    raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
+    common = tuple(each for each in manifests[0].modes if each in manifests[1].modes)
+    if mode not in (None, *common):
+        raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
+    return next((each for each in common if each == mode), None) or headline_mode(common)
 
 
 def _lines(result: "Gate", new: str, old: str) -> list[str]:

@@ -91,9 +91,8 @@ def check(paths: list[Path] | None = None, as_json: bool = False) -> None:
             print_json({"files": len(files), "entries": len(entries), "faults": rows})
         else:
             _print_faults(faults)
-            typer.echo(
-                f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}"
-            )
+            found = count_text(len(faults), "fault") if faults else "no faults"
+            typer.echo(f"{count_text(len(files), 'file')}: {found}")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -119,11 +118,10 @@ def add(file: Path, replace: bool = False) -> None:
     if known is not None and not replace:
         raise UsageError(f"{entry.id} is already in your knowledge base: {known}", hint="give --replace to replace it")
     target = known or user_folders()[0] / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
-    content = file.read_bytes()
     if target.exists() and known is None:
         raise UsageError(f"{target} already exists and holds another entry", hint="fix or remove that file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, content)
+    write_whole(target, file.read_bytes())
     typer.echo(f"{entry.id} added: {target}")
 
 
@@ -138,9 +136,7 @@ def index_corpus(corpus: Path, out: Path, replace: bool = False, as_json: bool =
     from agrotools.knowledge.corpus import build_index
 
     started = time.monotonic()
-    progress = terminal_progress()
-    built = build_index(corpus, out, replace=replace, progress=progress)
-    manifest = built.manifest
+    manifest = build_index(corpus, out, replace=replace, progress=terminal_progress()).manifest
     if as_json:
         print_json(manifest)
         return
@@ -173,6 +169,4 @@ def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:
 
 def _print_faults(faults: "Iterable[Fault]") -> None:
     for fault in faults:
-        typer.echo(f"{fault.where}\n  {fault.message}")
-        if fault.hint:
-            typer.echo(f"  {fault.hint}")
+        typer.echo("\n  ".join(filter(None, (fault.where, fault.message, fault.hint))))

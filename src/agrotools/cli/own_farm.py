@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import NOT_DONE, command_line, count_text
+from agrotools.cli.output import NOT_DONE, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos.plan import Column, Plan
@@ -55,29 +55,19 @@ def build_from_table(
         plan = _new_plan(seen, out, plan_path, yes=yes)
     _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
-    for line in built.agreements:
-        typer.echo(f"observers: {line}")
-    for column, count in built.used.items():
-        typer.echo(f"used: {column}, {count} photos")
-    for line in built.skipped.lines():
-        typer.echo(f"dropped: {line}")
-    if built.n_cleaned:
-        photos = count_text(built.n_cleaned, "photo")
-        typer.echo(f"removed: place, names, dates and descriptions in the metadata of {photos} (in the copies)")
-    for line in built.warnings:
-        typer.echo(f"warning: {line}")
-    for line in built.label_checks:
-        typer.echo(f"labels: {line}")
+    cleaned = f"place, names, dates and descriptions in the metadata of {count_text(built.n_cleaned, 'photo')}"
+    said = {
+        "observers": built.agreements,
+        "used": [f"{column}, {count} photos" for column, count in built.used.items()],
+        "dropped": built.skipped.lines(),
+        "removed": [f"{cleaned} (in the copies)"] * bool(built.n_cleaned),
+        "warning": built.warnings,
+        "labels": built.label_checks,
+    }
+    for word, lines in said.items():
+        for line in lines:
+            typer.echo(f"{word}: {line}")
     return built.header
-
-
-def print_next_steps(out: Path) -> None:
-    """Print the next step after the build."""
-    from agrotools.build.review import missing_package
-    from agrotools.core.base import install_command
-
-    extra = f" (first: {install_command('review')})" if missing_package() else ""
-    typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
@@ -127,9 +117,11 @@ def _is_terminal() -> bool:
 
 def _print_table(seen: "DetectedTable") -> None:
     table = seen.table
-    typer.echo(f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}")
-    typer.echo(f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}")
-    typer.echo(f"rows with a photo: {len(seen.matched)}")
+    typer.echo(
+        f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}\n"
+        f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}\n"
+        f"rows with a photo: {len(seen.matched)}"
+    )
 
 
 def _print_needs(lacking: "list[OpenQuestion]") -> None:
@@ -141,15 +133,10 @@ def _print_needs(lacking: "list[OpenQuestion]") -> None:
 
 
 def _print_plan(plan: "Plan") -> None:
-    for column in plan.columns:
-        if column.is_asked:
-            column_fields = column.model_dump(exclude_none=True, exclude_defaults=True)
-            more = ", ".join(
-                f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
-            )
-            if _lacks_crop(column):
-                more = ", ".join(filter(None, (more, _NO_CROP)))
-            typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
+    for column in (column for column in plan.columns if column.is_asked):
+        fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"})
+        more = ", ".join([*(f"{key} {value}" for key, value in fields.items()), *[_NO_CROP] * _lacks_crop(column)])
+        typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
 def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":

@@ -10,6 +10,7 @@ from agrotools.cli.options import Commands, command_group, documented, sub_comma
 from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
+    from agrotools.tools.crop_weed.heads import HeadInfo
     from agrotools.tools.recognition.packs import PackInfo
 
 app = command_group("Train and list packs: recognisers and heads that tools use on this machine.")
@@ -100,10 +101,8 @@ def train_crop_weed(data: Path, as_json: bool = False) -> None:
     if as_json:
         print_json([head.model_dump(mode="json") for head in heads])
         return
-    for head in heads:
-        typer.echo(_head_line(head.name, len(head.training), head.metrics))
-    typer.echo(f"written to {heads_folder()}")
-    typer.echo(heads[0].licence_note)
+    lines = [*map(_head_line, heads), f"written to {heads_folder()}", heads[0].licence_note]
+    typer.echo("\n".join(lines))
 
 
 @sub_command(app, "tools packs list")
@@ -127,12 +126,11 @@ def list_packs(as_json: bool = False) -> None:
         rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
         print_json({**rows, "faults": faults})
         return
-    for pack in recognisers:
-        typer.echo(_pack_line(pack))
-        typer.echo(f"  {pack.licence_note}")
-    for head in heads:
-        typer.echo(_head_line(head.name, len(head.training), head.metrics))
-        typer.echo(f"  {head.licence_note}")
+    for line, info in [
+        *((_pack_line(each), each) for each in recognisers),
+        *((_head_line(each), each) for each in heads),
+    ]:
+        typer.echo(f"{line}\n  {info.licence_note}")
     if not recognisers:
         typer.echo(
             f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
@@ -159,9 +157,8 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
 def _pack_line(pack: "PackInfo") -> str:
     figures = pack.figures
     low, high = figures.accuracy_95
-    refused = (
-        "" if figures.refused_of_left_out is None else f", {figures.refused_of_left_out:.2f} of unseen classes refused"
-    )
+    left_out = figures.refused_of_left_out
+    refused = "" if left_out is None else f", {left_out:.2f} of unseen classes refused"
     return (
         f"{pack.name}: {len(pack.classes)} classes, {figures.pictures} pictures in {figures.groups} groups; "
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
@@ -169,6 +166,6 @@ def _pack_line(pack: "PackInfo") -> str:
     )
 
 
-def _head_line(name: str, pictures: int, metrics: dict[str, float]) -> str:
-    figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in metrics.items())
-    return f"{name}: crop-weed, {pictures} training pictures; {figures}"
+def _head_line(head: "HeadInfo") -> str:
+    figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in head.metrics.items())
+    return f"{head.name}: crop-weed, {len(head.training)} training pictures; {figures}"

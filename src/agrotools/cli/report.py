@@ -50,14 +50,9 @@ def report(
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         raise typer.Exit(NOT_DONE if written.damaged else DONE)
-    shown_records = (
-        f"{written.shown} of {count_text(written.records, 'record')}"
-        if written.shown < written.records
-        else count_text(written.records, "record")
-    )
-    typer.echo(
-        f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} with {count_text(written.pictures, 'image')}"
-    )
+    shown = f"{written.shown} of " * (written.shown < written.records) + count_text(written.records, "record")
+    images = count_text(written.pictures, "image")
+    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} with {images}")
     if written.removed:
         typer.echo(written.removed)
     if written.missing_pictures:
@@ -100,44 +95,27 @@ def view(
     """
     import sys
 
+    from agrotools.core import UsageError
     from agrotools.report.html.server import Viewer, serve_pages
+    from agrotools.report.run_list import list_runs, runs_table
+    from agrotools.report.terminal import print_parts
 
-    _check_folder(folder)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder of your runs")
+    runs = [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)] if as_json else []
+    if only_list and as_json:
+        print_json(runs)
+    elif only_list:
+        print_parts([runs_table([*list_runs(folder)], folder)])
+        typer.echo(f"on a page: {command_line('view', folder)}")
     if only_list:
-        _list_runs(folder, as_json)
         return
 
     def started(address: str) -> None:
         if as_json:
-            print_json({"address": address, "runs": _runs(folder)})
+            print_json({"address": address, "runs": runs})
         else:
             typer.echo(f"open: {address}\nPress Ctrl-C to stop")
         sys.stdout.flush()
 
     serve_pages(Viewer(folder, data_root), port, started)
-
-
-def _list_runs(folder: Path, as_json: bool) -> None:
-    """List the runs in a folder, the last changed first."""
-    from agrotools.report.run_list import list_runs, runs_table
-    from agrotools.report.terminal import print_parts
-
-    if as_json:
-        print_json(_runs(folder))
-        return
-    print_parts([runs_table([*list_runs(folder)], folder)])
-    typer.echo(f"on a page: {command_line('view', folder)}")
-
-
-def _runs(folder: Path) -> list[dict[str, object]]:
-    """Return the runs in a folder with all that the list shows, as JSON."""
-    from agrotools.report.run_list import list_runs
-
-    return [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)]
-
-
-def _check_folder(folder: Path) -> None:
-    from agrotools.core import UsageError
-
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder of your runs")

@@ -65,13 +65,11 @@ def review(
     for note in material.notes:
         typer.echo(note, err=True)
 
-    about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
-
     from agrotools.build.review.app import Review
     from agrotools.build.review.server import serve_review
 
-    started = address_printer(about)
-    serve_review(Review(material, journal, reviewer.strip()), port, started=started)
+    about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
+    serve_review(Review(material, journal, reviewer.strip()), port, started=address_printer(about))
 
 
 def _print_applied(applied: "Applied") -> None:
@@ -128,29 +126,25 @@ def grade(
     for note in notes:
         typer.echo(note, err=True)
 
-    answers = count_text(len(sheet.items), "answer")
-    about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
-
     from agrotools.build.review.app import Grading
     from agrotools.build.review.server import serve_review
 
-    started = address_printer(about)
-    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=started)
+    answers = count_text(len(sheet.items), "answer")
+    about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
+    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=address_printer(about))
 
 
 def print_summary(parts: "Iterable[SummaryPart]") -> None:
     """Print the paragraphs and tables of a summary of a review or a grading."""
-    from agrotools.report.layout import Paragraph, Part, new_table
+    from agrotools.report.layout import Paragraph, new_table
     from agrotools.report.terminal import print_parts
 
-    shown: list[Part] = []
     for part in parts:
         if "text" in part:
-            shown.append(Paragraph(part["text"], ""))
+            print_parts([Paragraph(part["text"], "")])
             continue
         first, *headings = part["head"]
         table = new_table(first, headings)
         for row in part["rows"]:
             table.add_row(*row)
-        shown.append(table)
-    print_parts(shown)
+        print_parts([table])

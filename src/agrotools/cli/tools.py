@@ -104,13 +104,10 @@ def run(
     plain = with_artifact_names(encoded, paths)
     maps = [str(path) for path in result.paths.values() if str(path) not in paths]
     if as_json:
-        artifact_rows = [
-            {**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)
-        ]
-        print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
+        rows = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
+        print_json({"result": plain, "artifacts": rows, **({"maps": maps} if maps else {})})
     else:
-        is_exact = implementation.significant_digits != 6
-        print_parts([result_table(plain, [*paths, *maps], exact=is_exact)])
+        print_parts([result_table(plain, [*paths, *maps], exact=implementation.significant_digits != 6)])
         for path in (*paths, *maps):
             typer.echo(f"wrote {path}")
 
@@ -140,12 +137,12 @@ def _find(name: str, as_json: bool) -> Any:
 
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
-    with allow_closed_pipe():
-        if as_json:
+    if as_json:
+        with allow_closed_pipe():
             print_json({"error": {**info, "message": message, "hint": hint}})
-    lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
-    for line in lines:
-        typer.echo(" ".join(line.split()), err=True)
+    for line in (f"error: {message}", f"hint: {hint}" if hint else ""):
+        if line:
+            typer.echo(" ".join(line.split()), err=True)
     raise typer.Exit(code)
 
 
