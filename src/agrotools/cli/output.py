@@ -142,7 +142,7 @@ def terminal_progress() -> "Progress":
 
 @contextmanager
 def stop_message(text: str, again: str = "to resume") -> Generator[None]:
-    """Within the block, Ctrl-C prints what is kept, and what the same command does (``again``), and ends the command."""
+    """Within the block, Ctrl-C says what is kept and what the same command does (``again``), and ends the command."""
     try:
         yield
     except KeyboardInterrupt:

@@ -126,11 +126,9 @@ def list_packs(as_json: bool = False) -> None:
         rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
         print_json({**rows, "faults": faults})
         return
-    for line, info in [
-        *((_pack_line(each), each) for each in recognisers),
-        *((_head_line(each), each) for each in heads),
-    ]:
-        typer.echo(f"{line}\n  {info.licence_note}")
+    lines = [f"{_pack_line(pack)}\n  {pack.licence_note}" for pack in recognisers]
+    for line in (*lines, *(f"{_head_line(head)}\n  {head.licence_note}" for head in heads)):
+        typer.echo(line)
     if not recognisers:
         typer.echo(
             f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
