@@ -10,7 +10,7 @@ import pytest
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
-from agrotools.report.html.detail import whole_data
+from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash

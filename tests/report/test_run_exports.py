@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
-from agrotools.report.every_eval_ever import write_every_eval_ever
-from agrotools.report.inspect_log import write_inspect_logs
+from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
 from agrotools.report.transcript import write_scores, write_tables
 
 pytestmark = pytest.mark.process

@@ -44,7 +44,7 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
-    from agrotools.report.html.detail import listed_data, whole_data
+    from agrotools.report.html.data import listed_data, whole_data
     from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of

@@ -80,8 +80,7 @@ def export(
 
 def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
     from agrotools.core import UsageError
-    from agrotools.report.every_eval_ever import write_every_eval_ever
-    from agrotools.report.inspect_log import write_inspect_logs
+    from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
     from agrotools.report.transcript import write_scores, write_tables
 
     if images and format_ != "inspect":

@@ -26,8 +26,7 @@ from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
-from agrotools.report.html.detail import listed_data, packed_data, record_data
-from agrotools.report.html.overview import Data, head_data, lost_points
+from agrotools.report.html.data import Data, head_data, listed_data, lost_points, packed_data, record_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
     FACETS,
