@@ -7,6 +7,7 @@ aggregate file, and a line per sample. Both are written without their packages; 
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -199,24 +200,14 @@ def _header(run: ScoredRun, mode: Mode, summaries: list[dict[str, Any]]) -> tupl
         "metadata": manifest.model_dump(mode="json", exclude={"sample_ids": True, "shard": {"sample_ids"}}),
     }
     plan = {"name": manifest.protocol, "steps": [], "config": {}}
-    scores = [
-        {
-            "name": name,
-            "scorer": name,
-            "metrics": {
-                "mean": {
-                    "name": "mean",
-                    "value": metric.overall.value,
-                    "metadata": metric.overall.model_dump(mode="json", exclude={"value"}),
-                }
-            },
-        }
-        for name, metric in part.metrics.items()
-    ]
-    totals: dict[str, int] = {}
+    scores: list[dict[str, Any]] = []
+    for name, metric in part.metrics.items():
+        size = metric.overall.model_dump(mode="json", exclude={"value"})
+        mean = {"name": "mean", "value": metric.overall.value, "metadata": size}
+        scores.append({"name": name, "scorer": name, "metrics": {"mean": mean}})
+    totals = Counter[str]()
     for summary in summaries:
-        for name, number in summary["model_usage"].get(manifest.model, {}).items():
-            totals[name] = totals.get(name, 0) + number
+        totals.update(summary["model_usage"].get(manifest.model, {}))
     header = {
         "version": _SCHEMA,
         "status": "success",
@@ -344,7 +335,7 @@ def _result(
     if estimate.interval is not None:
         bounds = {"lower": estimate.interval.lower, "upper": estimate.interval.upper}
         uncertainty["confidence_interval"] = {**bounds, "confidence_level": 0.95, "method": _INTERVAL}
-    info = METRICS.get(name)
+    info = METRICS[name]
     details = {"n_clusters": estimate.n_clusters, "epochs": part.epochs, "invalid_records": part.invalid.n}
     protocol = {"protocol": manifest.protocol, "mode": mode, "tools": manifest.tools, "max_steps": manifest.max_steps}
     tools = [{"name": tool} for tool in manifest.toolset] if mode != "no-tool" else []
@@ -359,9 +350,9 @@ def _result(
         "evaluation_timestamp": ran,
         "metric_config": {
             "metric_id": name,
-            "metric_name": info.label if info else name,
+            "metric_name": info.label,
             "metric_unit": "proportion",
-            "lower_is_better": bool(info and info.lower_is_better),
+            "lower_is_better": info.lower_is_better,
             "score_type": "continuous",
             "min_score": 0,
             "max_score": 1,
@@ -391,9 +382,8 @@ def _row(run: ScoredRun, record: Record, result: str, score: float) -> dict[str,
     question, reply = run.question(record), run.reply(record)
     answer, gold = answer_of(record), gold_text(record)
     turns = [_eee_message(index, turn) for index, turn in enumerate([*question, *reply])]
-    agentic = record.mode != "no-tool"
+    agentic, asked = record.mode != "no-tool", "\n".join(turn.text for turn in question)
     tokens = (record.spending.input_tokens or 0, record.spending.output_tokens or 0)
-    asked = "\n".join(turn.text for turn in question)
     row: dict[str, Any] = {
         "evaluation_name": f"{run.manifest.benchmark}/{record.mode}",
         "evaluation_result_id": result,
@@ -419,15 +409,9 @@ def _row(run: ScoredRun, record: Record, result: str, score: float) -> dict[str,
         calls = sum(len(turn.calls) for turn in reply)
         row["evaluation"] |= {"num_turns": len(turns), "tool_calls_count": calls}
     if answer is not None:
-        row["answer_attribution"] = [
-            {
-                "turn_idx": len(turns) - 1 if agentic else 0,
-                "source": "messages[turn_idx].content" if agentic else "output.raw",
-                "extracted_value": answer,
-                "extraction_method": "answer_form",
-                "is_terminal": True,
-            }
-        ]
+        source = "messages[turn_idx].content" if agentic else "output.raw"
+        place = {"turn_idx": len(turns) - 1 if agentic else 0, "source": source, "extracted_value": answer}
+        row["answer_attribution"] = [{**place, "extraction_method": "answer_form", "is_terminal": True}]
     if any(tokens):
         names = ("input_tokens", "output_tokens", "total_tokens")
         row["token_usage"] = dict(zip(names, (*tokens, sum(tokens)), strict=True))

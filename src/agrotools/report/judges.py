@@ -306,10 +306,10 @@ def _pair(
         return library.spearmanr(*single).statistic if all(len(x) > 2 and np.ptp(x) > 0 for x in single) else np.nan
 
     number = {label: at for at, label in enumerate(dict.fromkeys(clusters))}
-    cluster_of = np.array([number[label] for label in clusters])
+    cluster_of, n = np.array([number[label] for label in clusters]), len(number)
     columns = np.arange(len(clusters))
-    drawn = np.random.default_rng(0).multinomial(len(number), [1 / len(number)] * len(number), size=_DRAWS)
-    draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn] if len(number) >= _FEWEST_CLUSTERS else []
+    drawn = np.random.default_rng(0).multinomial(n, [1 / n] * n, size=_DRAWS) if n >= _FEWEST_CLUSTERS else ()
+    draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn]
     fields: dict[str, Any] = {}
     for name, statistic in (("tau", tau), ("rho", rho)):
         value = float(statistic(columns))

@@ -160,12 +160,10 @@ def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
     Raises:
         UsageError: there is no such benchmark or table.
     """
-    table_rows = [row for row in published_rows(benchmark) if row.table == table]
-    if not table_rows:
-        raise UsageError(
-            f"no published table {table!r} of {benchmark}", hint=f"tables: {', '.join(paper(benchmark).tables)}"
-        )
-    return table_rows
+    if rows := [row for row in published_rows(benchmark) if row.table == table]:
+        return rows
+    tables = ", ".join(paper(benchmark).tables)
+    raise UsageError(f"no published table {table!r} of {benchmark}", hint=f"tables: {tables}")
 
 
 def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:

@@ -379,7 +379,12 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return a line for each mode with recorded observations, one for each with invalid records, and what to do."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
+        for mode, part in summary.modes.items():
+            if n := part.counts.recorded:
+                lines.append(
+                    f"{name}, {mode}: {n} of {part.counts.tool_calls} observations are recorded ones: no tool was run "
+                    "for them, and calls that are not in the reference got an error."
+                )
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
     own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
     if any(part.invalid.n for summary in own for part in summary.modes.values()):
@@ -388,14 +393,6 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
             "--concurrency or a larger --timeout."
         )
     return lines
-
-
-def _recorded_line(name: str, mode: Mode, part: ModeSummary) -> str:
-    counts = part.counts
-    return (
-        f"{name}, {mode}: {counts.recorded} of {counts.tool_calls} observations are recorded ones: no tool was run "
-        f"for them, and calls that are not in the reference got an error."
-    )
 
 
 def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
