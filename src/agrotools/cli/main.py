@@ -232,41 +232,42 @@ def main() -> None:
         if isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
         raise
-    except ModuleNotFoundError as error:
-        if (name := str(error.name).partition(".")[0]) not in IMAGE_LIBRARIES:
-            raise
-        from agrotools.core.base import install_command
-
-        _print_error(f"{name} is not installed, and this command reads or draws pictures", install_command())
-        sys.exit(NOT_DONE)
     except Exception as error:
-        # Imported here because --help must not wait for them.
-        import sqlite3
+        if (told := _told(error)) is None:
+            raise
+        from agrotools.report.layout import harmless
 
-        from agrotools.core.base import AgrotoolsError, words_of
-
-        if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
-            _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
-            sys.exit(BAD_USAGE)
-        if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
-            _print_error("a path begins with ~ and a name, but no user has that name", "write the path in full")
-            sys.exit(BAD_USAGE)
-        if (code := code_of(error)) is None:
-            code = NOT_DONE
-            if isinstance(error, sqlite3.OperationalError):
-                _print_error(f"temporary files: {error}", "free some space, or name another folder in TMPDIR")
-            elif _lacks_memory(error):
-                _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
-            else:
-                raise
-        if isinstance(error, AgrotoolsError):
-            _print_error(error.message, error.hint)
-        elif isinstance(error, OSError):
-            # A full disk or an unreadable file can occur in any command.
-            from agrotools.core.files import remedy
-
-            _print_error(f"{_place_of(error)}: {error.strerror or error}", remedy(error))
+        message, hint, code = told
+        sys.stderr.write(harmless(f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
         sys.exit(code)
+
+
+def _told(error: Exception) -> tuple[str, str | None, int] | None:
+    """Return message, hint and exit code for an error that a user can fix; None for a bug in the program."""
+    # Imported here because --help must not wait for them.
+    import sqlite3
+
+    from agrotools.core.base import AgrotoolsError, install_command, words_of
+    from agrotools.core.files import remedy
+
+    if isinstance(error, ModuleNotFoundError):
+        name = str(error.name).partition(".")[0]
+        message = f"{name} is not installed, and this command reads or draws pictures"
+        return (message, install_command(), NOT_DONE) if name in IMAGE_LIBRARIES else None
+    if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
+        return f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8", BAD_USAGE
+    if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
+        return "a path begins with ~ and a name, but no user has that name", "write the path in full", BAD_USAGE
+    if isinstance(error, sqlite3.OperationalError):
+        return f"temporary files: {error}", "free some space, or name another folder in TMPDIR", NOT_DONE
+    code = code_of(error)
+    if code is None and _lacks_memory(error):
+        return f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)", NOT_DONE
+    if code is not None and isinstance(error, AgrotoolsError):
+        return error.message, error.hint, code
+    if code is not None and isinstance(error, OSError):  # a full disk or an unreadable file can occur in any command
+        return f"{_place_of(error)}: {error.strerror or error}", remedy(error), code
+    return None
 
 
 def _place_of(error: OSError) -> str:
@@ -291,12 +292,3 @@ def _lacks_memory(error: BaseException | None) -> bool:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
     """Write a warning in the format of other messages, without its source location."""
     sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
-
-
-def _print_error(message: str, hint: str | None) -> None:
-    # A message may quote the content of a file.
-    from agrotools.report.layout import harmless
-
-    sys.stderr.write(harmless(f"error: {message}\n"))
-    if hint:
-        sys.stderr.write(harmless(f"hint: {hint}\n"))

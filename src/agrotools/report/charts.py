@@ -6,7 +6,7 @@ Agent-X (depth) and AgriEval (size).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -180,7 +180,13 @@ def chart_of(
         axes = {} if kind == "difficulty" else {CALLS: _by_calls(read)}
         if by_difficulty := _by_difficulty(read):
             axes[DIFFICULTY] = by_difficulty
-        rows = [row for axis, groups in axes.items() for row in _group_rows(read, axis, groups, kind == "difficulty")]
+        rows = [
+            ChartRow(model=name, axis=axis, group=group, value=value)
+            for axis, groups in axes.items()
+            for name in read.tallies
+            for group, samples in groups.items()
+            if (value := read.mean(name, samples, whole=kind == "difficulty"))
+        ]
         grouped = frozenset[str]().union(*(each for groups in axes.values() for each in groups.values()))
         if not rows:
             needs = "a difficulty" if kind == "difficulty" else "reference calls or a difficulty"
@@ -337,13 +343,6 @@ def _by_difficulty(read: _Runs) -> dict[str, frozenset[str]]:
         key=lambda name: (places.get(name.lower(), 99), float(name) if name.isdecimal() else 0.0, name),
     )
     return {name: frozenset(sample for sample, each in stated.items() if each == name) for name in names}
-
-
-def _group_rows(read: _Runs, axis: str, groups: Mapping[str, frozenset[str]], whole: bool) -> Iterator[ChartRow]:
-    for name in read.tallies:
-        for group, samples in groups.items():
-            if value := read.mean(name, samples, whole=whole):
-                yield ChartRow(model=name, axis=axis, group=group, value=value)
 
 
 def chart_tables(chart: Chart) -> list[Table]:

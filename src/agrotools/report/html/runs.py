@@ -346,7 +346,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "unsealed": manifest.sealed is False,
         "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
         "synthetic": manifest.synthetic,
-        "finished": _written(folder / RECORDS_FILE),
+        "finished": f"{datetime.fromtimestamp((folder / RECORDS_FILE).stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC",
         "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
         "settings": [(word, value) for word, value in settings.items() if value],
     }
@@ -360,13 +360,6 @@ def _mode_text(part: ModeSummary) -> str:
     return f"{count_text(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
-def _written(path: Path) -> str:
-    try:
-        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC"
-    except OSError:
-        return "unknown"
-
-
 def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     """Return the differences that make the scores of runs incomparable; empty if there are none.
 
@@ -376,11 +369,9 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     differences = [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
     if len({manifest.quick for manifest in manifests}) > 1:
         differences.append("some ran only the quick part of the benchmark, whose samples are too few to rank models")
-    differences += [
-        f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
-        for field, words in _COMPARED.items()
-        if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
-    ]
+    for name, words in _COMPARED.items():
+        values = [getattr(manifest, name) for manifest in manifests]
+        differences += [f"different {words}: {_differing(values)}"] * any(value != values[0] for value in values)
     for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
         digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
         if len(digests) > 1:
