@@ -76,10 +76,9 @@ def dose(
 
     With a run of baseline:oracle at the same doses, what the tools lose is shown separately.
     """
-    from agrotools.report.curve import check_picture, curve_tables, dose_curve
+    from agrotools.report.curve import curve_tables, dose_curve
 
-    check_picture(out)
-    show_drawing("chart", dose_curve(runs, mode=mode, metric=metric or "fas"), out, as_json, curve_tables)
+    show_drawing(out, as_json, lambda: dose_curve(runs, mode=mode, metric=metric or "fas"), curve_tables)
 
 
 @sub_command(app, "chart judges")
@@ -93,19 +92,15 @@ def judges(
     as_json: bool = False,
 ) -> None:
     """Do the judges agree? Ranking of the models by each judge, and agreement on the ranking and on single answers."""
-    from agrotools.report.curve import check_picture
     from agrotools.report.judges import agreement_tables, judge_agreement
 
-    check_picture(out)
-    result = judge_agreement(runs, mode=mode, metric=metric, scores=scores or (), grades=grades or ())
-    show_drawing("chart", result, out, as_json, agreement_tables)
+    options: dict[str, Any] = {"mode": mode, "metric": metric, "scores": scores or (), "grades": grades or ()}
+    show_drawing(out, as_json, lambda: judge_agreement(runs, **options), agreement_tables)
 
 
 def _draw(
     kind: Literal["size", "calls", "difficulty", "depth"], runs: list[Path], out: Path, as_json: bool, **options: Any
 ) -> None:
     from agrotools.report.charts import chart_of, chart_tables
-    from agrotools.report.curve import check_picture
 
-    check_picture(out)
-    show_drawing("chart", chart_of(kind, runs, **options), out, as_json, chart_tables)
+    show_drawing(out, as_json, lambda: chart_of(kind, runs, **options), chart_tables)

@@ -52,11 +52,8 @@ def compare(
         if outdated:
             typer.echo(f"warning: {outdated}", err=True)
         elif split is None and any(other for other, _ in splits):
-            typer.echo(
-                f"warning: {run} has no split of its lost points, so causes are the first part of a sample that went "
-                f"wrong: {command_line('attribute', run)}",
-                err=True,
-            )
+            text = "has no split of its lost points, so causes are the first part of a sample that went wrong"
+            typer.echo(f"warning: {run} {text}: {command_line('attribute', run)}", err=True)
     if folders:
         compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]
     if as_json:
@@ -93,19 +90,19 @@ def print_until_decided(
     for each in () if yes else configs:
         if expected := planned_run(each, benchmark).expected:
             ask_before_spending(each)(expected)
-    found = run_until_decided(
-        configs,
-        sys.stderr,
-        benchmark,
-        lambda each: typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True),
-    )
+
+    def said(each: SequentialComparison) -> None:
+        typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True)
+
+    found = run_until_decided(configs, sys.stderr, benchmark, said)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    typer.echo(f"{found.models[0]} minus {found.models[1]}, percentage points")
-    typer.echo(f"{found.mode}, {text(found)}")
-    typer.echo(f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.")
-    typer.echo(f"runs: {found.runs[0]} {found.runs[1]}")
+    typer.echo(
+        f"{found.models[0]} minus {found.models[1]}, percentage points\n{found.mode}, {text(found)}\n"
+        f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.\n"
+        f"runs: {found.runs[0]} {found.runs[1]}"
+    )
 
 
 def gate(

@@ -48,16 +48,13 @@ def export(
         return
     if format == "predictions":
         if not is_run or out is None:
-            raise UsageError(
-                "only a run can be exported as predictions", hint="agrotools export RUN --format predictions --out DIR"
-            )
+            hint = "agrotools export RUN --format predictions --out DIR"
+            raise UsageError("only a run can be exported as predictions", hint=hint)
         _export_predictions(place, out.expanduser())
         return
     if is_run:
-        raise UsageError(
-            f"{benchmark} is a run: {format} is a format of benchmarks",
-            hint="--format inspect, eee, parquet, scores or predictions; agrotools report makes a page",
-        )
+        hint = "--format inspect, eee, parquet, scores or predictions; agrotools report makes a page"
+        raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
     loaded = load_benchmark(benchmark)
     in_place = out is None or out.expanduser().resolve() == loaded.root
     if in_place and (format != "croissant" or not place.is_dir()):
@@ -104,16 +101,13 @@ def _export_run(run: Path, format_: str, folder: Path, images: bool, publication
 def _export_predictions(run: Path, folder: Path) -> None:
     from agrotools.runner.predictions import write_predictions
 
+    part = "paired with the data set by place, so that they can be scored with the same part of it alone"
     for each in write_predictions(run, folder):
         typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
         if each.invalid:
             typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
         if each.questions and each.predictions < each.questions:
-            typer.echo(
-                f"warning: a part of {each.questions} questions; predictions are paired with the data set by place,"
-                " so that they can be scored with the same part of it alone",
-                err=True,
-            )
+            typer.echo(f"warning: a part of {each.questions} questions; predictions are {part}", err=True)
 
 
 def _show_check(folder: Path) -> None:

@@ -40,15 +40,12 @@ def score(
     check_distinct(runs)
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
-            raise UsageError(
-                "--benchmark and --predictions go together, without runs and --format",
-                hint="agrotools score --benchmark NAME --predictions FILE",
-            )
-        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json=as_json)]
+            hint = "agrotools score --benchmark NAME --predictions FILE"
+            raise UsageError("--benchmark and --predictions go together, without runs and --format", hint=hint)
+        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json)]
     elif model or out or option:
-        raise UsageError(
-            "--model, --out and --option go with --predictions", hint="--benchmark NAME --predictions FILE"
-        )
+        hint = "--benchmark NAME --predictions FILE"
+        raise UsageError("--model, --out and --option go with --predictions", hint=hint)
     elif not runs:
         raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
@@ -74,14 +71,7 @@ def score(
 
 
 def make_run(
-    file: Path,
-    benchmark: str,
-    data_root: Path | None,
-    options: Sequence[str],
-    model: str,
-    out: Path | None,
-    *,
-    as_json: bool,
+    file: Path, benchmark: str, data: Path | None, options: Sequence[str], model: str, out: Path | None, as_json: bool
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.benchmarks import load_benchmark
@@ -89,7 +79,7 @@ def make_run(
     from agrotools.runner.predictions import import_predictions
 
     chosen = benchmark_options(options)
-    loaded = load_benchmark(benchmark, data_root, options=chosen)
+    loaded = load_benchmark(benchmark, data, options=chosen)
     run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)

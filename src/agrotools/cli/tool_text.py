@@ -42,14 +42,12 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
     arguments: list[tuple[str, str]] = []
     for name, schema in properties.items():
-        kind = (
-            "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else describe_schema(schema)
-        )
+        is_file = spec.agreement[name] == "file" and schema.get("type") == "string"
         default = spec.defaults.get(name)
         leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
-        note = "" if name in required else leavable
         text = f"{schema['description']}: " if "description" in schema else ""
-        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}{note}"))
+        kind = f"{'a file' if is_file else describe_schema(schema)}{leavable * (name not in required)}"
+        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}"))
     schema, results = result_schema(tool)["properties"], dict[str, str]()
     for name, field in tool.result_type.model_fields.items():
         kind, text = describe_schema(schema[name]), field.description or ""

@@ -62,6 +62,7 @@ class _LivePage:
         self.runs = opened_runs(paths, data_root=data_root, summaries=None)
         self._paths, self._data_root = paths, data_root
         self._basis = self._outside_records()
+        self.shown = _Shell("", b"", 0.0)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
         weakref.finalize(self, self._file.close)
         self._parts: dict[str, tuple[int, int]] = {}
@@ -122,7 +123,6 @@ class Viewer:
     def __init__(self, folder: Path, data_root: Path | None = None) -> None:
         self.folder, self._data_root = folder, data_root
         self._pages: dict[tuple[Path, ...], _LivePage] = {}
-        self._shells: dict[tuple[Path, ...], _Shell] = {}
         self._known: dict[str, Path] = {}
         self._list = _Shell("", b"", 0.0)
         self._building = threading.Lock()
@@ -148,18 +148,17 @@ class Viewer:
         """Return the page of the runs ``names``, with their new records."""
         paths = self.paths(names)
         with self._building:
-            stamp, shell = self.stamp(paths), self._shells.get(paths)
-            if shell is None or shell.stamp != stamp:
+            stamp, page = self.stamp(paths), self._pages.get(paths)
+            if page is None or page.shown.stamp != stamp:
                 began = time.monotonic()
-                page = self._pages.get(paths)
                 if page is None or not page.read_on():
                     page = self._pages[paths] = _LivePage(paths, self._data_root)
                 for old in [*self._pages][:-_MOST_PAGES]:
-                    del self._pages[old], self._shells[old]
+                    del self._pages[old]
                 query = urlencode({"run": names}, doseq=True)
                 live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
-                self._shells[paths] = _shell_of(stamp, page.shell(live), began)
-            return self._shells[paths].content
+                page.shown = _shell_of(stamp, page.shell(live), began)
+            return page.shown.content
 
     def without_records(self, names: Sequence[str]) -> list[str]:
         """Return the names of those runs that have no finished sample yet."""
@@ -176,7 +175,7 @@ class Viewer:
         Without names, it is that of the list of runs.
         """
         paths = self.paths(names) if names else tuple(run_folders(self.folder))
-        shell = self._shells.get(paths) if names else self._list
+        shell = (self._pages[paths].shown if paths in self._pages else None) if names else self._list
         return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
 
     @staticmethod
