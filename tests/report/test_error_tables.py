@@ -95,10 +95,7 @@ def test_several_runs_stand_side_by_side_in_a_table_for_each_mode(run: Path, tmp
     row = cells_of(table_of(tables, "Errors by class, end-to-end"))["tool error (steps)"]
     assert {name: cell.lines[0] for name, cell in row.items()} == {"m": "1", "other": "0"}
     assert len(table_of(tables, "Errors by class, step-by-step").columns) == 2
-
-
-def test_runs_without_a_valid_record_have_no_table(tmp_path: Path):
-    run = write_run(tmp_path / "run", [Record(sample=made_sample(), mode="end-to-end", invalid="refused")])
+    run = write_run(tmp_path / "lost", [Record(sample=made_sample(), mode="end-to-end", invalid="refused")])
     assert not [table for table in tables_of(run) if table.title.startswith(("Errors", "Seconds"))]
     page = build_report([run], tmp_path / "report.html", allow_invalid=True).path.read_text(encoding="utf-8")
     assert 'id="errors"' not in page

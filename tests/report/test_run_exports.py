@@ -152,6 +152,11 @@ def test_the_command_names_what_it_wrote_and_what_opens_it(run, tmp_path):
     shown = exported(run.path, "--format", "eee", "--model-id", "a/b", "--out", tmp_path)
     assert "every_eval_ever validate" in shown
     assert "samples.parquet" in exported(run.path, "--format", "parquet", "--out", tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        exported(run.path, "--format", "inspect", "--out", tmp_path / "file" / "logs")
+    with pytest.raises(RunStoreError, match="not a run folder"):
+        exported(tmp_path, "--format", "inspect")
 
 
 @pytest.mark.parametrize(
@@ -164,11 +169,3 @@ def test_the_command_names_what_it_wrote_and_what_opens_it(run, tmp_path):
 def test_options_of_another_format_are_refused(run, arguments, message):
     with pytest.raises(UsageError, match=message):
         exported(run.path, *arguments)
-
-
-def test_wrong_folders_are_refused(run, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="Not a directory"):
-        exported(run.path, "--format", "inspect", "--out", tmp_path / "file" / "logs")
-    with pytest.raises(RunStoreError, match="not a run folder"):
-        exported(tmp_path, "--format", "inspect")
