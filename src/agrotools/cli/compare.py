@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -185,7 +185,7 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    common = tuple(each for each in manifests[0].modes if each in manifests[1].modes)
+    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
     if mode not in (None, *common):
         raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
     return next((each for each in common if each == mode), None) or headline_mode(common)
