@@ -214,11 +214,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:
-    """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down.
-
-    Raises:
-        RunStoreError: the records of a run cannot be read.
-    """
+    """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down."""
     indices = [record_index(run) for run in runs]
     flips: dict[str, Flips] = {}
     for mode, each in comparison.flips.items():

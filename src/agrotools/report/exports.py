@@ -33,12 +33,7 @@ _STOP_REASONS = {"answered": "stop", "length": "max_tokens", "context": "model_l
 
 
 def write_inspect_logs(run: Path, folder: Path, *, images: bool = False) -> list[Path]:
-    """Write one log per mode to ``folder`` and return their paths. Files of an earlier export are replaced.
-
-    Raises:
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
-    """
+    """Write one log per mode to ``folder`` and return their paths. Files of an earlier export are replaced."""
     scored = ScoredRun(run, images=images)
     folder.mkdir(parents=True, exist_ok=True)
     return [_write_log(scored, mode, folder) for mode in scored.manifest.modes if mode in scored.summary.modes]
@@ -254,11 +249,6 @@ def write_every_eval_ever(
 
     A sample has a line for the main metric of each mode; invalid samples have none. The options are facts that the
     schema asks for and no run knows; ``model_id``: ``DEVELOPER/MODEL``, by default that of the run, by provider.
-
-    Raises:
-        UsageError: the id of the model is not ``DEVELOPER/MODEL``.
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
     """
     scored = ScoredRun(run)
     manifest = scored.manifest

@@ -49,9 +49,6 @@ class ScoredRun:
     Args:
         run: run folder.
         images: include the pictures that the model was shown and that tools made.
-
-    Raises:
-        RunStoreError: the folder contains no run, or one that this version cannot read.
     """
 
     def __init__(self, run: Path, *, images: bool = False) -> None:
@@ -204,11 +201,6 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
 
     Rows of samples have a column per metric (the mean of the sample's scores, null without any); arguments and results
     of steps are JSON texts.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
     """
     arrow, _ = arrow_and_parquet()
     scored = ScoredRun(run)
@@ -235,10 +227,6 @@ def write_scores(run: Path, folder: Path) -> list[Path]:
     ``value`` is in [0, 1], in [-1, 1] for FAS of unanswerable questions; ``n`` is the number of slots that it is the
     mean of, 1 for the score of a slot or a step; ``how`` is its derivation as JSON text: scorer version, judge, rule,
     and what was read.
-
-    Raises:
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
     """
     rows = [*_score_rows(ScoredRun(run))]
     folder.mkdir(parents=True, exist_ok=True)

@@ -49,14 +49,7 @@ _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 def record_data(
     record: Record, scores: Sequence[Score], showing: RunPictures, prompts: StoredPrompts | None = None
 ) -> tuple[Data, list[str]]:
-    """Return the data of ``record`` for the page, and its facets.
-
-    Args:
-        record: the record.
-        scores: its score rows.
-        showing: source of its pictures.
-        prompts: stored requests of its run; None to leave them out.
-    """
+    """Return the data of ``record`` for the page, and its facets; without ``prompts``, the requests are left out."""
     sample = record.sample
     trajectory = record.trajectory if record.invalid is None else None
     calls = [step.call for step in trajectory.steps if step.call] if trajectory else []

@@ -78,13 +78,9 @@ FACETS = {
 def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
     """Return the facets of one record.
 
-    Args:
-        record: the record.
-        scores: score rows of the record.
-        matches: matching reference step of each call of its trajectory; None for a call without one.
-        differs: True if an argument of a matched call disagrees with the reference.
-
-    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not included.
+    ``matches``: reference step of each call of its trajectory, None for a call without one. ``differs``: True if an
+    argument of a matched call disagrees with the reference. :data:`TOOL_FAILED` needs the oracle's record of the sample
+    and is not included.
     """
     if is_invalid(record):
         return ["invalid"]
@@ -180,12 +176,7 @@ def opened_runs(
     summaries: Sequence[Summary] | None,
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """Open the runs.
-
-    Raises:
-        RunStoreError: a folder is not a run or has no records.
-        UsageError: a comparison of texts is not installed or not known for this benchmark.
-    """
+    """Open the runs."""
     runs: list[Run] = []
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):

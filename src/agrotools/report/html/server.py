@@ -198,11 +198,7 @@ def _rendered(template: str, **fields: Any) -> bytes:
 
 
 def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]) -> None:
-    """Serve until interrupted. ``started`` gets the address.
-
-    Raises:
-        UsageError: ``port`` is not available.
-    """
+    """Serve until interrupted. ``started`` gets the address."""
     secret = secrets.token_urlsafe(18)
 
     class Handler(BaseHTTPRequestHandler):
