@@ -1,9 +1,11 @@
-"""``agrotools build`` and ``init``: make a benchmark from a data set on this machine, or a new one as a package."""
+"""``agrotools build``, ``init`` and ``export``: make a benchmark, start one as a package, write it in other formats."""
 
 import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
@@ -72,15 +74,12 @@ def build(
             typer.echo(line)
         return
     elif images is not None and answers is not None:
-        from agrotools.build.review import missing_package
-        from agrotools.cli.own_farm import build_from_table
-        from agrotools.core.base import install_command
+        from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         with stop:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress())
         print_result(header, out, started)
-        extra = f" (first: {install_command('review')})" if missing_package() else ""
-        typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
+        print_next_steps(out)
         return
     else:
         if all_sources is not None:
@@ -194,3 +193,119 @@ def init(name: str) -> None:
             (folder / file.name.replace(_TEMPLATE, name)).write_text(text, encoding="utf-8")
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     typer.echo(f"next: cd {folder} && pip install -e . && {command_line('eval', name)}")
+
+
+@dataclass(frozen=True)
+class EveryEvalEverOptions:
+    """Facts for Every Eval Ever that no run knows."""
+
+    PANEL: ClassVar = "Every Eval Ever (--format eee)"
+
+    model_id: str = ""
+    organization: str = "unknown"
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    deployment_type: Literal["self_deployed", "externally_managed", "unknown"] = "unknown"
+    model_availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown"
+
+
+def export(
+    benchmark: str,
+    format: Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
+    publication: EveryEvalEverOptions,
+    out: Path | None = None,
+    images: bool = False,
+) -> None:
+    """Write a benchmark or a run in a format of other programs.
+
+    A folder with other content is never overwritten.
+    """
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.build.export.folder import copy_benchmark, describe_benchmark
+    from agrotools.build.export.gta import export_gta
+    from agrotools.build.export.huggingface import export_huggingface
+    from agrotools.core import UsageError
+    from agrotools.core.base import benchmark_title
+
+    place = Path(benchmark).expanduser()
+    is_run = (place / "records.jsonl").is_file()
+    if format in ("inspect", "eee", "parquet", "scores"):
+        _export_run(place, format, out.expanduser() if out else place / "export", images, publication)
+        return
+    if format == "predictions":
+        if not is_run or out is None:
+            hint = "agrotools export RUN --format predictions --out DIR"
+            raise UsageError("only a run can be exported as predictions", hint=hint)
+        _export_predictions(place, out.expanduser())
+        return
+    if is_run:
+        hint = "--format inspect, eee, parquet, scores or predictions; agrotools report makes a page"
+        raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
+    loaded = load_benchmark(benchmark)
+    in_place = out is None or out.expanduser().resolve() == loaded.root
+    if in_place and (format != "croissant" or not place.is_dir()):
+        raise UsageError("name another folder to write", hint="--out FOLDER")
+    target = loaded.root if out is None or in_place else out.expanduser()
+    if format == "hf":
+        export_huggingface(loaded.root, loaded.header, loaded.samples, target)
+    elif format == "gta":
+        export_gta(loaded.root, loaded.header, loaded.samples, target)
+    elif in_place:
+        describe_benchmark(loaded.root, loaded.header, loaded.samples)
+    else:
+        copy_benchmark(loaded.root, loaded.header, loaded.samples, target)
+    title = benchmark_title(loaded.name, loaded.version)
+    typer.echo(f"{title}: {count_text(len(loaded.samples), 'sample')} in {target}")
+    if format == "croissant":
+        _show_check(target)
+    typer.echo(f"Terms of use: {loaded.licence}")
+
+
+def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
+    from agrotools.core import UsageError
+    from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
+    from agrotools.report.transcript import write_scores, write_tables
+
+    if images and format_ != "inspect":
+        raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
+    if publication != EveryEvalEverOptions() and format_ != "eee":
+        raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
+    writers: dict[str, Callable[[], list[Path]]] = {
+        "inspect": lambda: write_inspect_logs(run, folder, images=images),
+        "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
+        "parquet": lambda: write_tables(run, folder),
+        "scores": lambda: write_scores(run, folder),
+    }
+    for path in writers[format_]():
+        typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+    if format_ == "inspect":
+        typer.echo(f"opened by: inspect view --log-dir {folder}")
+    elif format_ == "eee":
+        typer.echo(f"checked by: cd {folder} && every_eval_ever validate 'data/*/*/*/*'")
+
+
+def _export_predictions(run: Path, folder: Path) -> None:
+    from agrotools.runner.predictions import write_predictions
+
+    part = "paired with the data set by place, so that they can be scored with the same part of it alone"
+    for each in write_predictions(run, folder):
+        typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
+        if each.invalid:
+            typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
+        if each.questions and each.predictions < each.questions:
+            typer.echo(f"warning: a part of {each.questions} questions; predictions are {part}", err=True)
+
+
+def _show_check(folder: Path) -> None:
+    from agrotools.build.export.card import check_croissant
+    from agrotools.core.base import install_command
+    from agrotools.formats.benchmark import CROISSANT_FILE
+
+    issues = check_croissant(folder / CROISSANT_FILE)
+    if issues is None:
+        typer.echo(f"{CROISSANT_FILE} was not checked: {install_command('croissant')}")
+        return
+    for issue in issues:
+        typer.echo(f"{CROISSANT_FILE}: {issue}", err=True)
+    typer.echo(f"{CROISSANT_FILE}: {len(issues)} issues found by mlcroissant")
+    if issues:
+        raise typer.Exit(1)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "Run": {
         "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
-        "study": ("study:study", "Run all combinations of a study file in one table."),
+        "study": ("eval_command:study", "Run all combinations of a study file in one table."),
         "score": ("score:score", "Score runs again and print their tables."),
         "merge": ("score:merge", "Merge the shards of a run (eval --shard) into one."),
     },
@@ -48,7 +48,7 @@ GROUPS = {
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
         "grade": ("review:grade", "Grade answers of runs blind, on a local page."),
-        "export": ("export:export", "Write a benchmark or a run in another format."),
+        "export": ("build:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {
         "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),

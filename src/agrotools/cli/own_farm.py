@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import NOT_DONE, count_text
+from agrotools.cli.output import NOT_DONE, command_line, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos.plan import Column, Plan
@@ -68,6 +68,15 @@ def build_from_table(
         for line in lines:
             typer.echo(f"{word}: {line}")
     return built.header
+
+
+def print_next_steps(out: Path) -> None:
+    """Print the next step after the build."""
+    from agrotools.build.review import missing_package
+    from agrotools.core.base import install_command
+
+    extra = f" (first: {install_command('review')})" if missing_package() else ""
+    typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":

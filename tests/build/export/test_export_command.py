@@ -1,10 +1,9 @@
 import pytest
-import typer
 from every_slot import write_every_slot
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
-from agrotools.cli.export import export
+from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import install_command
 
@@ -13,9 +12,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(export)
-    app.callback()(lambda: None)
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
