@@ -1,6 +1,8 @@
 """The report in a real browser: nothing fails, is fetched, or is run of what others wrote; axe-core finds no fault."""
 
 import json
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,19 @@ async def choose(page: Page, select: str, value: str) -> None:
 
 def faults(page: Page) -> tuple[list[str], list[str]]:
     return page.errors, page.dialogs
+
+
+async def test_scores_are_rounded_as_in_the_terminal():
+    script = Path(str(files("agrotools"))) / "report" / "html" / "base.js"
+    formats = re.findall(r"^const (?:one|rounded|tenth|points) = .*$", script.read_text(), re.M)
+    assert len(formats) == 4
+    shares = [k / 400 for k in range(401)] + [k / 8 for k in range(9)] + [k / 7 for k in range(8)]
+    async with browser() as chromium:
+        page = await chromium.open()
+        block = f"{{ {' '.join(formats)} [{shares}.map(points), {shares}.map((share) => rounded(100 * share))] }}"
+        tenths, whole = await page.evaluate(block)
+    assert [float(text) for text in tenths] == [float(f"{100 * share:.1f}") for share in shares]
+    assert whole == [round(100 * share) for share in shares]
 
 
 async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_screen(report: Path):
