@@ -188,7 +188,7 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
     if mode not in (None, *common):
         raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
-    return next((each for each in common if each == mode), None) or headline_mode(common)
+    return headline_mode(common) if mode is None else cast("Mode", mode)
 
 
 def _lines(result: "Gate", new: str, old: str) -> list[str]:
