@@ -26,7 +26,7 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_text_benchmark(tmp_path / "my-farm", 6)
 
 
-def test_public_names_and_signatures():
+def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
@@ -54,9 +54,6 @@ def test_public_names_and_signatures():
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
-
-
-def test_public_names_of_the_tools():
     assert sorted(set(tools.__all__)) == [
         *("AGROTOOLS", "Agree", "CorpusIndex", "DepthFile", "GENERAL_TOOLS", "ImageFile", "Limits", "MaskFile"),
         *("RasterFile", "ReferenceCall", "Region", "SandboxResult", "TOOLS", "Tool", "ToolResult", "build_index"),
@@ -73,9 +70,6 @@ def test_public_names_of_the_tools():
     }
     assert tools.tool is at.tool
     assert all(getattr(tools, name) is not None for name in tools.__all__)
-
-
-def test_public_names_for_plugins():
     assert all(getattr(plugin, name) is not None for name in plugin.__all__)
     assert len(fields(plugin.BenchmarkPlugin)) <= 12
 
@@ -196,6 +190,8 @@ def test_mistakes_name_what_to_change(farm: Path):
         run.mode_scores("no_tool")  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="needs two runs"):
         at.compare(run)
+    with pytest.raises(KeyError, match="did you mean fas"):
+        run.scores["fass"]
 
 
 @pytest.mark.parametrize("path", [None, "a\ud800", "a\0b", "nowhere"])
@@ -205,13 +201,7 @@ def test_what_cannot_be_opened_is_a_typed_error(path: Any):
             opened(path)
 
 
-def test_an_unknown_metric_is_told_the_known_ones(farm: Path):
-    run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
-    with pytest.raises(KeyError, match="did you mean fas"):
-        run.scores["fass"]
-
-
-def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
+def test_an_object_that_cannot_act_is_refused_and_its_faults_are_reported(farm: Path):
     class Plain:
         def act(self, view: Any, history: Any) -> Any: ...
 
@@ -222,8 +212,6 @@ def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
         at.evaluate(farm, model=Plain())
     assert not Path("runs").exists()
 
-
-def test_a_fault_of_a_policy_is_reported_while_it_runs(farm: Path):
     class Broken:
         async def act(self, view: Any, history: Any) -> Any:
             raise AttributeError("no such thing")
@@ -242,14 +230,6 @@ def test_a_start_that_fails_leaves_no_run_folder(farm: Path):
     with pytest.raises(AgrotoolsError, match=r"http://127\.0\.0\.1:9/v1"):
         at.evaluate(farm, model="some-model", mode="no-tool", base_url="http://127.0.0.1:9/v1")
     assert not Path("runs").exists()
-
-
-def test_the_command_prints_the_version():
-    from typer.testing import CliRunner
-
-    from agrotools.cli.main import app
-
-    assert CliRunner().invoke(app, ["--version"]).output == f"agrotools {at.__version__}\n"
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])

@@ -57,7 +57,7 @@ def test_the_tools_are_functions_of_the_class_with_types_and_docstrings():
         assert all(f"\n{' ' * 4}{name}: " in inspect.cleandoc(tool.__doc__) for name in arguments)
 
 
-def test_the_form_comes_after_the_answer_and_no_call_after_that():
+def test_the_form_comes_after_the_answer_and_a_refusal_costs_on_the_twin():
     env = started(NUMBER)
     assert '"value": 42' in env.calculate(expression="6 * 7")
     slot = NUMBER.answer[0]
@@ -71,9 +71,6 @@ def test_the_form_comes_after_the_answer_and_no_call_after_that():
     assert env.get_reward() == 1
     env.close()
     assert env.get_reward() == 0
-
-
-def test_a_refusal_costs_on_the_twin_what_it_earns():
     rewards = []
     for sample in (NUMBER, *TWINS):
         env = started(sample)

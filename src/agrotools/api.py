@@ -31,6 +31,7 @@ from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import StudyResult
+    from agrotools.scoring.statistics import Estimate
     from agrotools.scoring.summary import Summary
 
 _LISTED = 10
@@ -118,10 +119,8 @@ class Sample:
 
     def show(self) -> None:
         """Show question, pictures, steps, answer and scores, as HTML in a notebook, else as text on standard output."""
-        if (notebook := notebook_display()) is not None:
-            notebook.display(notebook.HTML(self._repr_html_()))
-        else:
-            self._print(None)
+        notebook = notebook_display()
+        self._print(None) if notebook is None else notebook.display(notebook.HTML(self._repr_html_()))
 
     def _print(self, file: io.StringIO | None) -> None:
         from agrotools.report.explain import explain
@@ -136,17 +135,15 @@ class Sample:
         return "".join(self._pictures()) + f"<pre>{escape(text.getvalue())}</pre>"
 
     def _pictures(self) -> Iterator[str]:
+        from agrotools.agents.images import Preview, make_preview
         from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 
         places, roots = Places([self.run.path]), benchmark_roots(self.run.manifest, self.run.path, None)
-        for file in self.records[0].sample.files:
+        for file in (file for file in self.records[0].sample.files if file.kind == "image"):
             path = places.of_file(file, roots)
-            if file.kind == "image" and not isinstance(path, Absent):
-                from agrotools.agents.images import Preview, make_preview
-
-                preview = make_preview(path, file.name, file.kind, file.bands)
-                if isinstance(preview, Preview):
-                    yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
+            preview = None if isinstance(path, Absent) else make_preview(path, file.name, file.kind, file.bands)
+            if isinstance(preview, Preview):
+                yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
 
     def __repr__(self) -> str:
         scored = {record.mode: fmean(fas) for record in self.records if (fas := self._fas(record))}
@@ -201,9 +198,8 @@ class Run:
         part = self.summary.modes.get(mode)
         scores = Scores()
         for name, metric in (part.metrics if part else {}).items():
-            mean, bounds = metric.overall, metric.overall.interval
-            interval = (bounds.lower, bounds.upper) if bounds else None
-            scores[name] = MetricScore(name, mode, mean.value, interval, mean.n, mean.n_clusters)
+            mean = metric.overall
+            scores[name] = MetricScore(name, mode, mean.value, _ends(mean), mean.n, mean.n_clusters)
         return scores
 
     def samples(self, mode: Mode | None = None) -> list[Record]:
@@ -484,13 +480,9 @@ def compare(*runs: str | Path | Run) -> Comparison:
     differences: list[MetricDifference] = []
     for (first, second), compared in zip(combinations(map(str, paths), 2), compare_runs(paths), strict=True):
         for mode, metric in compared.headline.items():
-            each = compared.modes[mode][metric].overall
-            interval = (each.interval.lower, each.interval.upper) if each.interval else None
-            differences.append(
-                MetricDifference(
-                    metric, mode, first, second, each.value, interval, each.p_adjusted, each.detectable, each.n
-                )
-            )
+            found, about = compared.modes[mode][metric].overall, (metric, mode, first, second)
+            tested = (found.p_adjusted, found.detectable, found.n)
+            differences.append(MetricDifference(*about, found.value, _ends(found), *tested))
     return Comparison(differences)
 
 
@@ -499,6 +491,10 @@ def _imported(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from error
+
+
+def _ends(estimate: "Estimate") -> tuple[float, float] | None:
+    return (estimate.interval.lower, estimate.interval.upper) if estimate.interval else None
 
 
 def _interval_text(interval: tuple[float, float] | None) -> str:

@@ -86,9 +86,8 @@ def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> li
         InfrastructureError: a scene cannot be drawn, or no tool worker starts.
     """
     if split not in SPLITS or not 0 <= seed < _MOST_SEEDS or n < 1:
-        raise UsageError(
-            f"no rows of split {split!r}, n {n}, seed {seed}", hint=f"one of {', '.join(SPLITS)}; n from 1"
-        )
+        hint = f"one of {', '.join(SPLITS)}; n from 1"
+        raise UsageError(f"no rows of split {split!r}, n {n}, seed {seed}", hint=hint)
     rows: list[dict[str, Any]] = []
     for group in range(_MOST_GROUPS):
         drawn = [*questions(split, seed, group).values()]

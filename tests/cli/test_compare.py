@@ -43,7 +43,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     return first, written(tmp_path / "poor", answers(at < 10 for at in range(40)))
 
 
-def test_the_headline_says_which_run_is_better_and_names_the_samples(runs):
+def test_the_headline_says_which_run_is_better_and_warnings_what_differs(runs, tmp_path):
     done = run_command("compare", *map(str, runs), "--flips", "3", COLUMNS="100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("good is better: +50.0 points (")
@@ -53,9 +53,10 @@ def test_the_headline_says_which_run_is_better_and_names_the_samples(runs):
     assert "3 of 20 samples" in run_command("compare", *runs, "--flips", "3", "--details").stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert not (runs[0] / "scores.json").exists()
-
-
-def test_runs_that_differ_in_more_than_the_model_are_named(runs, tmp_path):
+    later = answers(at < 30 for at in range(40))
+    copy = written(tmp_path / "copy", [each.model_copy(update={"seconds": 9.0}) for each in later])
+    for other in (runs[0], copy):
+        assert run_command("compare", runs[0], other).stdout.startswith("the same records: difference 0")
     knowing = written(tmp_path / "baseline:oracle", answers(at < 30 for at in range(40)), privileged=True)
     assert "baseline:oracle is privileged" in run_command("compare", str(knowing), str(runs[1])).stdout
     quick = written(tmp_path / "quick", answers(True for _ in range(10)), quick=True)
@@ -72,26 +73,8 @@ def test_runs_without_a_common_sample_or_benchmark_are_refused(tmp_path):
     for run, said in ((second, "no scored sample in common"), (other, "different benchmark versions: 1 / 2")):
         done = run_command("compare", str(first), str(run))
         assert (done.returncode, said in done.stderr) == (2, True)
-
-
-def test_the_same_records_have_no_difference(runs, tmp_path):
-    later = answers(at < 30 for at in range(40))
-    copy = written(tmp_path / "copy", [each.model_copy(update={"seconds": 9.0}) for each in later])
-    for other in (runs[0], copy):
-        assert run_command("compare", runs[0], other).stdout.startswith("the same records: difference 0")
-
-
-@pytest.mark.parametrize("command", ["gate", "score"])
-def test_a_run_is_not_gated_against_itself(runs, command):
-    second = "" if command == "score" else f"{runs[0].parent}/./{runs[0].name}"
-    done = run_command(command, runs[0], *(["--against", second] if command == "gate" else [second]))
-    expected = "argument is empty" if command == "score" else "are one run"
-    assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
-
-
-def test_runs_with_different_right_answers_of_a_sample_are_not_compared(tmp_path):
-    first = written(tmp_path / "a", answers([True] * 20))
-    second = written(tmp_path / "b", answers([True] * 20))
+    first = written(tmp_path / "d", answers([True] * 20))
+    second = written(tmp_path / "e", answers([True] * 20))
     records = second / "records.jsonl"
     changed, *others = records.read_text().splitlines(keepends=True)
     record = json.loads(changed)
@@ -100,6 +83,14 @@ def test_runs_with_different_right_answers_of_a_sample_are_not_compared(tmp_path
     for command in (("compare", first, second), ("gate", first, "--against", second)):
         done = run_command(*command)
         assert (done.returncode, "1 sample of both with another question or right answer" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["gate", "score"])
+def test_a_run_is_not_gated_against_itself(runs, command):
+    second = "" if command == "score" else f"{runs[0].parent}/./{runs[0].name}"
+    done = run_command(command, runs[0], *(["--against", second] if command == "gate" else [second]))
+    expected = "argument is empty" if command == "score" else "are one run"
+    assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
 
 
 def test_a_gate_without_a_standard_output_keeps_its_exit_code_and_never_writes_over_records(tmp_path):
@@ -134,6 +125,15 @@ def test_invalid_and_missing_samples_are_counted(tmp_path):
     printed = run_command("compare", str(first), str(second)).stdout
     assert "not compared: 8 samples with a valid record only in the first run" in printed
     assert printed.count("is withheld, because more than 1 % of its records are invalid") == 1
+    old = written(tmp_path / "old", answers(at < 15 for at in range(20)))
+    lost = [invalid("s19", sample=made_sample("s19"), mode="end-to-end")]
+    new = written(tmp_path / "new", [*answers([True] * 19), *lost])
+    done = run_command("gate", str(new), "--against", str(old))
+    assert done.returncode == 1
+    assert "FAIL: 1 of 20 samples have no valid record in the new version" in done.stdout
+    done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
+    assert done.returncode == 0
+    assert "not compared: 1 sample with a valid record only in the old version" in done.stdout
 
 
 def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
@@ -151,25 +151,10 @@ def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
     done = run_command("gate", good, "--against", poor, "--junit", junit)
     assert done.returncode == 0
     assert ElementTree.parse(junit).getroot().find("testcase/failure") is None
-
-
-def test_an_allowed_drop_passes(runs):
     done = run_command("gate", str(runs[1]), "--against", str(runs[0]), "--max-drop", "45", "--json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["passed"], found["bound"]["drop"]) == (0, True, 0.5)
     assert 0.3 < found["bound"]["lower"] < 0.45
-
-
-def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
-    old = written(tmp_path / "old", answers(at < 15 for at in range(20)))
-    lost = [invalid("s19", sample=made_sample("s19"), mode="end-to-end")]
-    new = written(tmp_path / "new", [*answers([True] * 19), *lost])
-    done = run_command("gate", str(new), "--against", str(old))
-    assert done.returncode == 1
-    assert "FAIL: 1 of 20 samples have no valid record in the new version" in done.stdout
-    done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
-    assert done.returncode == 0
-    assert "not compared: 1 sample with a valid record only in the old version" in done.stdout
 
 
 @pytest.mark.parametrize(

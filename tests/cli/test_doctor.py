@@ -53,10 +53,6 @@ def test_nothing_can_run_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no runner can execute code" in result.output
     assert "install bubblewrap" in result.output
     assert "AGROTOOLS_SANDBOX=none" in result.output
-
-
-def test_no_isolation_by_wish(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_sandboxes(monkeypatch)
     monkeypatch.setenv(probing.RUNNER_VARIABLE, "none")
     assert found()["sandbox"]["active"] == "none"
     assert "not isolated" in RUN.invoke(app, ["doctor"]).output

@@ -1,6 +1,5 @@
 """``agrotools eval``, ``score`` and ``explain`` as a user runs them."""
 
-import errno
 import json
 import signal
 import subprocess
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.cli import main
 from support.command import run_command
 from support.eval_process import wait_for
 
@@ -55,9 +53,6 @@ def test_perfect_tools_score_everything_and_chance_does_not(runs: Path):
     assert metric(chance, "end-to-end", "fas") < 0.6
     assert metric(echo, "step-by-step", "ear") == 1
     assert metric(echo, "no-tool", "fas") < 0.5
-
-
-def test_the_oracle_repeats_the_recorded_chain_with_the_real_tools(runs: Path):
     oracle = scores_of(runs / "oracle")["summary"]
     for name in ("st_acc", "tool_acc", "arg_acc", "summ_acc"):
         assert metric(oracle, "step-by-step", name) == 1, name
@@ -128,14 +123,3 @@ def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path:
     (scores,) = json.loads(done.stdout)
     assert list(scores["modes"]) == ["end-to-end"]
     assert scores["modes"]["end-to-end"]["n_records"] == 2
-
-
-def test_what_the_operating_system_refuses_is_said_in_words(monkeypatch: pytest.MonkeyPatch, capsys):
-    def full() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "some/file")
-
-    monkeypatch.setattr(main, "app", full)
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 3
-    assert capsys.readouterr().err.startswith("error: some/file: No space left on device\nhint: ")

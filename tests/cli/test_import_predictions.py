@@ -44,6 +44,11 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
         name: score.value for name, score in first.scores.items()
     }
     assert at.compare(first, second)[0].value == 0
+    file = write_lines(tmp_path / "q.jsonl", [{"id": "q0", "prediction": "value: 0"}])
+    assert len(imported(file, benchmark)[0]) == len(imported(file, benchmark)[0]) == 20
+    write_lines(file, [{"id": "q0", "prediction": "value: 1"}])
+    with pytest.raises(RunStoreError, match="another configuration: content of the model"):
+        imported(file, benchmark)
 
 
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
@@ -173,9 +178,6 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
     assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
     assert (run.valid, run.scores["fas"].value) == (2, 1)
-
-
-def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, benchmark):
     with zipfile.ZipFile(tmp_path / "p.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
         parts.writestr("xl/worksheets/sheet1.xml", b"0" * 301_000_000)
     with pytest.raises(BenchmarkError, match="has 301 MB unpacked"):
@@ -219,24 +221,13 @@ def test_an_index_counts_from_0_or_1(tmp_path, benchmark, first):
     assert run.scores["fas"].value == 1
 
 
-def test_an_index_or_id_that_pandas_stored_as_a_float_is_found(tmp_path, benchmark):
+def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_refused(tmp_path, benchmark):
     (tmp_path / "p.csv").write_text("index,prediction\n" + "".join(f"{n}.0,{n}\n" for n in range(20)) + ",9\n")
     run, counts = imported(tmp_path / "p.csv", benchmark)
     assert (counts.by, run.scores["fas"].value) == ({"position": 20}, 1)
     assert named(counts, "rows without a sample") == ("row 21",)
-
-
-def test_an_ambiguous_index_matches_nothing(tmp_path, benchmark):
     file = write_lines(tmp_path / "p.jsonl", [{"index": n, "prediction": n} for n in range(3, 9)])
     with pytest.raises(UsageError, match=r"belongs to a sample of questions.* from 1 and has 20"):
-        imported(file, benchmark)
-
-
-def test_the_same_file_resumes_and_another_is_refused(tmp_path, benchmark):
-    file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "value: 0"}])
-    assert len(imported(file, benchmark)[0]) == len(imported(file, benchmark)[0]) == 20
-    write_lines(file, [{"id": "q0", "prediction": "value: 1"}])
-    with pytest.raises(RunStoreError, match="another configuration: content of the model"):
         imported(file, benchmark)
 
 

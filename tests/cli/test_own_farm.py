@@ -65,7 +65,7 @@ def _ask_for(farm: Path, samples: int) -> None:
     plan.write_text(plan.read_text().replace("samples = 22\n", f"samples = {samples}\n"))
 
 
-def test_the_command_says_what_a_table_lacks(farm: Path):
+def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     (farm / "empty.csv").write_text("photo,apples,note\nleaf_1.jpg,,\nleaf_2.jpg,,\n")
     with pytest.raises(BenchmarkError, match="'apples' is empty in all rows with a photo, column 'note' is empty"):
         _build(farm, table="empty.csv")
@@ -84,6 +84,31 @@ def test_the_command_says_what_a_table_lacks(farm: Path):
     plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
     with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"):
         _build(farm, table="height.csv")
+    with pytest.raises(UsageError, match="not said what to build from") as refused:
+        CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
+    assert "a table image,label" in str(refused.value.hint)
+    for option, given in {
+        "--language": "--source clcd=x --language zh", "--allow-missing": "--scenes 1 --allow-missing",
+        "--queries": "--images x --choose 3 --queries 9",
+    }.items():  # fmt: skip
+        with pytest.raises(UsageError, match=f"{option} does not apply"):
+            CliRunner().invoke(app, ["build", *given.split(), "--out", "y"], catch_exceptions=False)
+    with pytest.raises(BenchmarkError, match="there is no table"):
+        _build(farm, table="none.csv")
+    with pytest.raises(BenchmarkError, match="cannot be written"):
+        CliRunner().invoke(
+            app,
+            ["build", "--images", str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", "/proc/made"],
+            catch_exceptions=False,
+        )
+    assert not (farm / "answers.plan.toml").exists()
+    (farm / "other").mkdir()
+    (farm / "other" / "thesis.txt").write_text("all my work")
+    with pytest.raises(BenchmarkError, match="not a benchmark"):
+        _build(farm, "--yes", out="other")
+    (farm / "answers.plan.toml").write_text("images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n")
+    with pytest.raises(BenchmarkError, match="answers\\.csv has no column 'Yield'"):
+        _build(farm)
 
 
 def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
@@ -168,34 +193,6 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monke
     scores = json.loads((farm / "run" / "scores.json").read_text())["summary"]["modes"]["end-to-end"]["metrics"]["fas"]
     counts = Counter(sample.groups["block"] for sample in samples)
     assert {block: estimate["n"] for block, estimate in scores["by_group"]["block"].items()} == counts
-
-
-def test_what_does_not_fit_together_is_told(farm: Path):
-    with pytest.raises(UsageError, match="not said what to build from") as refused:
-        CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
-    assert "a table image,label" in str(refused.value.hint)
-    for option, given in {
-        "--language": "--source clcd=x --language zh", "--allow-missing": "--scenes 1 --allow-missing",
-        "--queries": "--images x --choose 3 --queries 9",
-    }.items():  # fmt: skip
-        with pytest.raises(UsageError, match=f"{option} does not apply"):
-            CliRunner().invoke(app, ["build", *given.split(), "--out", "y"], catch_exceptions=False)
-    with pytest.raises(BenchmarkError, match="there is no table"):
-        _build(farm, table="none.csv")
-    with pytest.raises(BenchmarkError, match="cannot be written"):
-        CliRunner().invoke(
-            app,
-            ["build", "--images", str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", "/proc/made"],
-            catch_exceptions=False,
-        )
-    assert not (farm / "answers.plan.toml").exists()
-    (farm / "other").mkdir()
-    (farm / "other" / "thesis.txt").write_text("all my work")
-    with pytest.raises(BenchmarkError, match="not a benchmark"):
-        _build(farm, "--yes", out="other")
-    (farm / "answers.plan.toml").write_text("images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n")
-    with pytest.raises(BenchmarkError, match="answers\\.csv has no column 'Yield'"):
-        _build(farm)
 
 
 def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(farm: Path):

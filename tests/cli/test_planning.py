@@ -121,7 +121,13 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     assert "unknown provider 'nobody'" in done.stderr
 
 
-def test_a_limit_draws_the_scenes_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_draws_the_scenes_that_it_needs_and_others_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_text_benchmark(tmp_path / "benchmark", 2)
+    for part in ((), ("--quick",)):
+        done = run_command("eval", folder, "-m", "baseline:echo", "--fresh-seed", "6", *part)
+        assert "is not made of drawn scenes" in done.stderr
     drawn: list[int] = []
 
     def write_fresh(published: Benchmark, *_: Any, **__: Any) -> None:
@@ -132,13 +138,6 @@ def test_a_limit_draws_the_scenes_that_it_needs(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("agrotools.build.sources.drawn.fresh.write_fresh", write_fresh)
     run_command("eval", "embedded", "-m", "baseline:echo", "--fresh-seed", "987654", "--limit", "4")
     assert 4 <= drawn[0] <= 12, "at most four for each mode"
-
-
-def test_new_scenes_of_a_benchmark_without_drawn_ones_are_refused(tmp_path: Path) -> None:
-    folder = write_text_benchmark(tmp_path / "benchmark", 2)
-    for part in ((), ("--quick",)):
-        done = run_command("eval", folder, "-m", "baseline:echo", "--fresh-seed", "6", *part)
-        assert "is not made of drawn scenes" in done.stderr
 
 
 def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``agrotools report`` as a user runs it."""
+"""``agrotools report`` and ``score``: what they print and warn of."""
 
 import json
 import shutil
@@ -9,8 +9,11 @@ from typer.testing import CliRunner, Result
 
 import agrotools as at
 from agrotools.cli.main import app
-from agrotools.core import RunStoreError, UsageError
-from support.made_runs import made_sample, right, write_files, write_run
+from agrotools.core import Record, RunStoreError, Step, Trajectory, UsageError
+from agrotools.report.html import build_report
+from support.made_runs import end_to_end, made_sample, right, write_files, write_run
+from support.plain_sample import plain_sample
+from support.report_page import read_report
 
 
 @pytest.fixture
@@ -27,11 +30,15 @@ def report(*arguments: object) -> Result:
     return done
 
 
-def test_the_report_of_a_run_lies_in_its_folder(run: Path):
+def test_the_report_of_a_run_lies_in_its_folder(run: Path, tmp_path: Path):
     done = report(run)
     assert done.exit_code == 0
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "3 records with 3 images" in done.stdout
+    assert "For sharing, removed: " in report(run, "--share").stdout
+    (tmp_path / "benchmark").rename(tmp_path / "moved")
+    assert "3 images could not be embedded" in report(run).stderr
+    assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
 
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):
@@ -51,12 +58,6 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
     }
 
 
-def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
-    (tmp_path / "benchmark").rename(tmp_path / "moved")
-    assert "3 images could not be embedded" in report(run).stderr
-    assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
-
-
 def test_scores_are_printed_as_tables(run: Path):
     assert "| m | 100.0" in " ".join(report(run, "--format", "md").stdout.split())
     lines = report(run, "--format", "csv").stdout.splitlines()
@@ -65,10 +66,6 @@ def test_scores_are_printed_as_tables(run: Path):
     assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
     with pytest.raises(UsageError, match="no such format"):
         report(run, "--format", "pdf")
-
-
-def test_a_shared_report_says_what_was_removed(run: Path):
-    assert "For sharing, removed: " in report(run, "--share").stdout
 
 
 def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Path):
@@ -97,3 +94,93 @@ def test_an_invalid_record_with_steps_is_shown(run: Path):
     lines = [json.loads(line) | {"invalid": "it was withdrawn"} for line in records.read_text().splitlines()]
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert report(run, "--allow-invalid").exit_code == 0
+
+
+def timed_out(number: int) -> Record:
+    sample = made_sample(f"s{number}", cluster=f"c{number}")
+    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(termination="timeout"))
+
+
+def answered(number: int) -> Record:
+    return end_to_end(made_sample(f"s{number}", cluster=f"c{number}"))
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+LINE = "end-to-end: 24 of 24 samples (100.0 %) ended by timeout"
+
+
+def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [timed_out(number) for number in range(24)], model="slow one")
+    done = command("score", run)
+    assert done.exit_code == 3
+    assert LINE in words(done.stdout)
+    assert done.stdout.index("ended by") < done.stdout.index("FAS")
+    assert "more than half" in done.stderr
+    assert command("score", run, "--allow-invalid").exit_code == 0
+    (data,) = json.loads(command("score", run, "--json").stdout)
+    assert data["warnings"][0].startswith(LINE)
+    assert data["modes"]["end-to-end"]["endings"] == {"timeout": 24}
+    page = read_report(build_report([run], tmp_path / "page.html").path)
+    assert page.head["notes"][0].startswith(LINE)
+    whole = write_run(tmp_path / "b", [timed_out(0), *(answered(n) for n in range(1, 24))], model="quick one")
+    (data,) = json.loads(command("score", whole, "--json").stdout)
+    assert not data["warnings"], "one in twenty is no matter"
+    done = command("score", run, whole)
+    assert f"slow one, {LINE}" in words(done.stdout)
+    assert done.exit_code == 3
+
+
+def test_where_no_reply_could_be_read_the_score_says_so(tmp_path: Path) -> None:
+    steps = tuple(Step(turn=turn, kind="unparseable", text="hm", reason="the output is empty.") for turn in range(3))
+    unread = Trajectory(steps=steps, termination="unparseable")
+    samples = [made_sample(f"s{number}", cluster=f"c{number}") for number in range(24)]
+    run = write_run(tmp_path / "run", [Record(sample=each, mode="end-to-end", trajectory=unread) for each in samples])
+    said = words(command("score", run).stdout)
+    assert "neither a call nor an answer: the score says nothing about answers." in said
+    assert said.index("says nothing") < said.index("FAS")
+
+
+def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [answered(n) for n in range(24)], planned={"end-to-end": 24})
+    assert command("score", run).exit_code == 0
+    records = run / "records.jsonl"
+    half = records.read_bytes()[: records.stat().st_size // 2]
+    records.write_bytes(half)
+    held = half.count(b"\n")
+    assert 8 < held < 16
+    done = command("score", run)
+    assert done.exit_code == 1
+    assert f"end-to-end: {24 - held} of 24 planned records are missing" in words(done.stdout)
+    (data,) = json.loads(command("score", run, "--json").stdout)
+    assert data["missing"] == {"end-to-end": 24 - held}
+
+
+@pytest.mark.process
+def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(tmp_path: Path) -> None:
+    benchmark = tmp_path / "benchmark"
+    benchmark.mkdir()
+    (benchmark / "benchmark.toml").write_text(
+        'name = "b"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool", "end-to-end"]\n'
+    )
+    samples = [plain_sample(f"s{n}", toolset=("calculate",), no_tool_eligible=n > 0) for n in range(4)]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
+    (benchmark / "samples.jsonl").write_text("".join(lines))
+    (tmp_path / "script.json").write_text('["Final Answer: yes"]')
+
+    def planned(*options: str) -> dict[str, int]:
+        model = f"scripted:{tmp_path / 'script.json'}"
+        done = command("eval", benchmark, "--model", model, "--out", tmp_path / "run", *options)
+        assert done.exit_code == 0, done.output
+        assert "missing" not in done.stdout
+        return json.loads((tmp_path / "run" / "manifest.json").read_bytes())["planned"]
+
+    assert planned("--mode", "end-to-end", "--epochs", "2") == {"end-to-end": 8}
+    assert planned("--mode", "end-to-end", "--limit", "3") == {"end-to-end": 8}
+    assert planned("--mode", "all") == {"end-to-end": 8, "no-tool": 3}

@@ -103,7 +103,7 @@ def test_a_file_on_which_the_published_scorer_stops_still_has_corrected_figures(
     assert "the published scorer stops with KeyError" in run("--format", "gta", file, "--data", data).stdout
 
 
-def test_thinkgeo_with_a_saved_log(tmp_path):
+def test_thinkgeo_with_a_saved_log(tmp_path, steps):
     gold = [call("OCR", {}), answer("6")]
     file = written(tmp_path / "p.json", {"0": {"gold": [gold], "prediction": [gold]}})
     entry = {"dialogs": [USER, *gold], "gt_answer": SIX, "evaluation": [{"question": "6?"}]}
@@ -114,9 +114,6 @@ def test_thinkgeo_with_a_saved_log(tmp_path):
         assert made["published"]["metrics"]["thinkgeo.llm_score"] == {"value": published, "n": 1}
         assert made["corrected"]["metrics"]["thinkgeo.llm_score_corrected"] == {"value": corrected, "n": 1}
     assert "thinkgeo.llm_score" in scored("--format", "thinkgeo", file, "--data", data)["published"]["left_out"]
-
-
-def test_nobody_judges_single_steps(tmp_path, steps):
     with pytest.raises(BenchmarkError, match="which nobody judges"):
         run("--format", "thinkgeo", steps, "--judgements", written(tmp_path / "log.json", []))
 
@@ -145,9 +142,6 @@ def test_agent_x(tmp_path):
     assert "tool calls as published: samples 2" in text
     alone = scored("--format", "agentx", file)
     assert "--judgements" in alone["published_stops"]
-
-
-def test_a_table_of_agent_x_alone(tmp_path):
     table = written(
         tmp_path / "t.csv", "goal_accuray,precision_score,tool_accuray,toolset_accuray\n1,1,1,1\n0,0,n/a,1\n"
     )

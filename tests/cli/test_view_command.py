@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import AbstainSlot, Record
-from agrotools.report.html.detail import record_data
+from agrotools.report.html.data import record_data
 from agrotools.report.html.server import Viewer
 from agrotools.report.run_list import list_runs, runs_table
 from agrotools.runner.rescore import rescore

@@ -50,6 +50,7 @@ def test_tools_are_used_from_python(tmp_path: Path):
     assert "vegetation: 3" in shown
     assert "mean: 12" in shown
     assert "file_not_found" in shown
+    assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith("wheat.txt (")
 
 
 def evaluated(tmp_path: Path, *options: str) -> dict[str, Any]:
@@ -71,10 +72,6 @@ def test_an_agent_behind_a_server_is_evaluated(tmp_path: Path, monkeypatch: pyte
         scores = evaluated(tmp_path, "--model", f"http://127.0.0.1:{server.server_port}/agent")
         server.shutdown()
     assert (scores["invalid"]["n"], scores["n_records"]) == (0, 2)
-
-
-def test_a_corpus_is_searched(tmp_path: Path):
-    assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith("wheat.txt (")
 
 
 @pytest.mark.slow

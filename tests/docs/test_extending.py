@@ -34,9 +34,6 @@ def test_the_tool_has_a_schema_and_measures(examples: dict[str, Any], tmp_path: 
     Image.new("RGB", (8, 8), "black").save(tmp_path / "black.png")
     assert tool(image=tmp_path / "white.png").mean_pct == pytest.approx(100)
     assert tool(image=tmp_path / "black.png").flags == ("dark_picture",)
-
-
-def test_the_field_map_is_one(tmp_path: Path):
     (text,) = re.findall(r"```toml\n(data = .*?)```", (DOCS / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "map.toml").write_text(text)
     fields = read_map(tmp_path / "map.toml")

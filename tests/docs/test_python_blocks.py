@@ -1,7 +1,7 @@
 """The Python of README and documentation runs as it is written, the blocks of a page one after the other.
 
 The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does. That of
-``comparing.md`` needs a folder of Inspect's logs.
+``comparing.md`` needs a folder of Inspect's logs; those of ``agents.md`` are parts of programs.
 """
 
 import json
@@ -69,73 +69,60 @@ def find_sandbox(_folder: Path) -> None:
         pytest.skip("no sandbox works here")
 
 
-PREPARE: dict[str, Callable[[Path], None]] = {
-    "agents.md": lambda _folder: None, "README.md": write_photo, "exports.md": write_run,
-    "published.md": lambda _folder: None, "python.md": lambda _folder: None, "released.md": write_released,
-    "retrieval.md": write_corpus, "sandbox.md": find_sandbox, "studies.md": write_study, "tools.md": write_photo,
-    "training.md": draw_few,
-}  # fmt: skip
+def nothing(_folder: Path) -> None: ...
+
+
+def best_row(names: dict[str, Any]) -> bool:
+    return (names["best"].model, names["best"].value) == ("Qwen-Plus", "63.21")
+
+
+def converted_question(_names: dict[str, Any]) -> bool:
+    (sample,) = load_benchmark("agrotools", "NEW").samples
+    found = sample.answer[0]
+    return (found.value, found.abs_tol, found.from_, sample.family) == (3, 1, "steps[0].observation.value", "CM")
+
+
+def runs_read(names: dict[str, Any]) -> bool:
+    run, fas = names["run"], names["fas"]
+    assert (len(run), fas.n, fas.mode, len(names["guess"].samples())) == (6, 6, "end-to-end", 6)
+    return names["page"].is_file() and bool(names["difference"].metric)
+
+
+def episode_rewarded(names: dict[str, Any]) -> bool:
+    assert names["reward"] in (-1, 0, 1), "a refusal"
+    return "Question: " in names["prompt"] and '"value": 42' in names["observation"]
+
+
+PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]] = {
+    "README.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
+    "exports.md": (write_run, bool),
+    "published.md": (nothing, best_row),
+    "python.md": (nothing, runs_read),
+    "released.md": (write_released, converted_question),
+    "retrieval.md": (write_corpus, lambda names: names["passage"].source.endswith("rice.txt")),
+    "sandbox.md": (find_sandbox, lambda names: names["result"].termination == "ok" and names["result"].artifacts),
+    "studies.md": (write_study, lambda names: len(names["result"].states) == 13),
+    "tools.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
+    "training.md": (draw_few, episode_rewarded),
+}
+"""What the blocks of a page need, and what holds for the names that they define."""
 
 
 def test_no_page_is_left_out():
-    assert BLOCKS.keys() == PREPARE.keys() | {"extending.md", "comparing.md"}
+    assert BLOCKS.keys() == PAGES.keys() | {"agents.md", "extending.md", "comparing.md"}
 
 
-@pytest.fixture
-def page(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names that the blocks of a page define."""
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    PREPARE[request.param](tmp_path)
+    if page == "released.md":
+        monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    prepare, holds = PAGES[page]
+    prepare(tmp_path)
     names: dict[str, Any] = {"__name__": "python_of_a_page"}
-    for block in BLOCKS[request.param]:
-        exec(compile(block, request.param, "exec"), names)
-    return names
-
-
-@pytest.mark.parametrize("page", ["README.md", "tools.md"], indirect=True)
-def test_a_tool_measures_a_photo(page: dict[str, Any]):
-    assert 0 < page["result"].veg_pct < 100
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("page", ["sandbox.md"], indirect=True)
-def test_code_draws_a_plot(page: dict[str, Any]):
-    assert (page["result"].termination, len(page["result"].artifacts)) == ("ok", 1)
-
-
-@pytest.mark.parametrize("page", ["training.md"], indirect=True)
-def test_an_episode_earns_a_reward(page: dict[str, Any]):
-    assert "Question: " in page["prompt"]
-    assert '"value": 42' in page["observation"]
-    assert page["reward"] in (-1, 0, 1), "a refusal"
-
-
-@pytest.mark.parametrize("page", ["retrieval.md"], indirect=True)
-def test_a_passage_is_found(page: dict[str, Any]):
-    assert page["passage"].source.endswith("rice.txt")
-
-
-@pytest.mark.parametrize("page", ["published.md"], indirect=True)
-def test_published_rows_are_printed(page: dict[str, Any]):
-    assert (page["best"].model, page["best"].value) == ("Qwen-Plus", "63.21")
-
-
-@pytest.mark.parametrize("page", ["released.md"], indirect=True)
-@pytest.mark.usefixtures("page")
-def test_converted_questions_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    (sample,) = load_benchmark("agrotools", tmp_path / "NEW").samples
-    found = sample.answer[0]
-    assert (found.value, found.abs_tol, found.from_, sample.family) == (3, 1, "steps[0].observation.value", "CM")
-
-
-@pytest.mark.parametrize("page", ["python.md"], indirect=True)
-def test_runs_are_read_and_compared(page: dict[str, Any]):
-    run, fas = page["run"], page["fas"]
-    assert (len(run), fas.n, fas.mode) == (6, 6, "end-to-end")
-    assert page["page"].is_file()
-    assert len(page["guess"].samples()) == 6
-    assert page["difference"].metric
+    for block in BLOCKS[page]:
+        exec(compile(block, page, "exec"), names)
+    assert holds(names)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +139,3 @@ def test_pages_examples_and_the_plugin_import_public_modules_alone(path: str):
     text = (ROOT / path).read_text(encoding="utf-8")
     modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
     assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
-
-
-@pytest.mark.parametrize("page", ["studies.md"], indirect=True)
-def test_a_study_is_planned(page: dict[str, Any]):
-    assert len(page["result"].states) == 13

@@ -1,5 +1,7 @@
-"""The documentation site builds without a broken link, and the files about the project agree with each other."""
+"""The documentation site builds without a broken link, and the files about the project agree."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -8,8 +10,17 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
+
+from agrotools.core import Record, Sample
+from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.runner.manifest import Manifest
 
 ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "docs" / "schemas"
+MODELS: dict[str, type[BaseModel]] = {
+    "record": Record, "manifest": Manifest, "sample": Sample, "benchmark": BenchmarkHeader,
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -35,3 +46,25 @@ def test_there_is_one_version_and_every_page_is_reached():
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited == project["version"]
     assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_spine_is_small():
+    rows = [
+        line
+        for line in (ROOT / "docs" / "reading.md").read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| \d+ \|", line)
+    ]
+    files = [path for row in rows for path in re.findall(r"`([a-z_/]+\.py)`", row)]
+    lines = [len((ROOT / "src" / "agrotools" / path).read_text(encoding="utf-8").splitlines()) for path in files]
+    assert 20 <= len(files) <= 40
+    assert sum(lines) <= 10_000
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_published_schema_is_current(name: str):
+    """``AGROTOOLS_UPDATE_SNAPSHOTS=1`` writes the files anew."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | MODELS[name].model_json_schema()
+    path = SCHEMAS / f"{name}.schema.json"
+    if os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"):
+        path.write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == schema

@@ -184,9 +184,6 @@ def test_runs_that_are_scored_together_are_compared_pair_by_pair():
     (table,) = between_runs_table(summaries)
     assert "for all differences in this table (28)" in table.notes[0]
     assert len([row for row in table.rows if row.cells[1].lines[0].endswith("*")]) == 7
-
-
-def test_pairs_are_on_the_samples_of_both_without_policies_that_see_the_gold():
     first, second = RunAggregator(), RunAggregator()
     for tally, numbers in ((first, range(30)), (second, reversed(range(10, 50)))):
         for number in numbers:

@@ -47,9 +47,6 @@ def test_each_kind_of_answer_costs_what_the_table_says(tmp_path: Path):
     assert (found["always yes"].cost.value, found["always no"].cost.value) == (pytest.approx(40), pytest.approx(50))
     assert found["always refuse"].cost.value == pytest.approx(20)
     assert found["m"].above_best_constant.value == pytest.approx(310 / 6 - 20)
-
-
-def test_numbers_cost_by_unit_beyond_the_tolerance(tmp_path: Path):
     answers = {"a": 104, "b": 120, "c": 70, "d": 0}
     records = [
         answered(name, ToleranceSlot(name="trees", label="trees", value=100, abs_tol=5), f"trees: {number}")

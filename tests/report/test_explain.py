@@ -34,6 +34,7 @@ from agrotools.scoring.attribution import SampleSplit
 from support.plain_sample import plain_sample
 from support.shown import explanation_text, rendered
 
+UNKNOWN = ErrorInfo(kind="unknown_tool", message="Telescope is no name of a tool")
 CHANGE = ToleranceSlot(
     name="change",
     label="change of the share of weeds",
@@ -92,12 +93,19 @@ def answer(text):
     return Step(turn=9, kind="answer", text=text)
 
 
-def test_question_files_and_place_of_a_sample_are_shown():
+def test_question_files_missing_steps_and_invalid_records_are_shown():
     text = explained(answer("change: 4.2 %"))
     assert text.startswith("rows-0001 · end-to-end · answered · FAS 100.0")
     assert "weed crop area (Segmentation Interpretation), tolerance answer, source made, cluster c7" in text
     assert "How much did the share of weeds change?" in text
     assert "image_1.jpg  image, 640 x 480 px, 0.5 mm/px" in text
+    assert explained(answer("change: 4.2 %")).count("missing step") == 3
+    assert "missing step" not in explained(answer("change: 4.2 %"), mode="no-tool")
+    record = Record(sample=sample(), mode="no-tool", invalid="HTTP 503 after 6 attempts")
+    text = explanation_text(record, score_record(record))
+    assert "rows-0001 · no-tool · invalid" in text
+    assert "HTTP 503 after 6 attempts. Excluded from all averages." in text
+    assert "Scores" not in text
 
 
 def test_calls_stand_beside_the_reference_call_they_come_closest_to():
@@ -123,21 +131,18 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
     assert "calculate(expression: b - a" in text
 
 
-def test_what_was_not_done_is_said_where_no_tool_was_called():
-    assert explained(answer("change: 4.2 %")).count("missing step") == 3
-    assert "missing step" not in explained(answer("change: 4.2 %"), mode="no-tool")
-
-
 def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told():
     error = ErrorInfo(kind="file_not_found", message="there is no file x.jpg", argument="image", hint="use image_1.jpg")
     text = explained(
         Step(turn=0, kind="call", call=call("1 +"), observation=Observation(error=error)),
         Step(turn=1, kind="unparseable", text="<tool>meas", reason="neither a call nor an answer"),
+        Step(turn=2, kind="call", call=call("2"), observation=Observation(error=UNKNOWN), refused=True),
         termination="max_steps",
         reason="20 turns",
     )
     assert "error file_not_found (image): there is no file x.jpg" in text
     assert "use image_1.jpg" in text
+    assert text.count("rejected, tool not run") == 1
     assert "unparseable output" in text
     assert "neither a call nor an answer" in text
     assert "no answer (max_steps: 20 turns)" in text
@@ -224,29 +229,19 @@ def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
     assert "STAcc ✓  ToolAcc ✓  ToolAcc strict ✓  ArgAcc ✗  ArgAcc strict ✗  EAR ✓" in text
     assert "✓ 100.0  change" in text
     assert "implied       4.2 by the results shown; scored against that: 100.0" in text
-
-
-def test_step_by_step_without_call_or_answer():
     actions = (
         Unparseable(text="{", reason="JSON ends early"),
         Halt(termination="length", reason="4096 tokens"),
         CallTools(calls=(ToolCall(tool="plot"),)),
-        CallTools(calls=(call("1"),)),
+        CallTools(calls=(ToolCall(tool="Telescope"),), refused=UNKNOWN),
     )
     record = Record(sample=sample(), mode="step-by-step", actions=actions)
     text = explanation_text(record, score_record(record))
     assert "neither a call nor an answer: JSON ends early" in text
     assert "ended with neither a call nor an answer: length, 4096 tokens" in text
     assert "called plot instead" in text
-    assert "called calculate where an answer was expected" in text
-
-
-def test_an_invalid_record_says_why_and_scores_nothing():
-    record = Record(sample=sample(), mode="no-tool", invalid="HTTP 503 after 6 attempts")
-    text = explanation_text(record, score_record(record))
-    assert "rows-0001 · no-tool · invalid" in text
-    assert "HTTP 503 after 6 attempts. Excluded from all averages." in text
-    assert "Scores" not in text
+    assert "called Telescope where an answer was expected" in text
+    assert "Telescope is no name of a tool" in text
 
 
 def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():

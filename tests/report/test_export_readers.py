@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import agrotools as at
-from agrotools.report.every_eval_ever import write_every_eval_ever
-from agrotools.report.inspect_log import write_inspect_logs
+from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
 
 pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing fails, nothing is fetched, nothing that others wrote is run."""
+"""The report in a real browser: nothing fails, is fetched, or is run of what others wrote; axe-core finds no fault."""
 
 import json
 import re
@@ -10,10 +10,11 @@ import pytest
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
-from agrotools.report.html.detail import whole_data
+from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
+from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
     ATTACK,
@@ -360,3 +361,27 @@ async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prin
         await page.evaluate("document.getElementById('download').click()")
         assert json.loads(await page.until("window.saved")) == json.loads(json.dumps(shown))
         assert faults(page) == ([], [])
+
+
+async def test_no_view_has_a_serious_fault(tmp_path: Path):
+    samples = [made_sample(f"s{number}", task_type=f"task_{number % 2}") for number in range(12)]
+    write_files(tmp_path, samples)
+    wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples[:6]]
+    runs = [
+        write_run(tmp_path / "a", [*wrong, *map(right, samples[6:])], model="some-model"),
+        write_run(tmp_path / "b", map(right, samples), model="other-model"),
+    ]
+    report = build_report(runs, tmp_path / "report.html").path
+    faults: dict[str, list[str]] = {}
+    async with browser() as chromium:
+        page = await chromium.open(width=1400, height=900)
+        for scheme in ("light", "dark"):
+            await page.prefer(scheme)
+            for view in ("overview", "samples", "compare", "tables", "errors", "setup", "samples?q=x"):
+                await page.goto("about:blank")
+                await page.goto(f"{report.as_uri()}#{view}")
+                await page.until("document.body.dataset.ready")
+                await page.until("document.body.dataset.view !== 'samples' || document.querySelector('#detail > *')")
+                if found := await serious_faults(page):
+                    faults[f"{scheme} {view}"] = found
+    assert faults == {}

@@ -4,19 +4,17 @@ import base64
 import hashlib
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from agrotools.core import Observation, Record, Reply, RunStoreError, SampleFile, Usage, UsageError
+from agrotools.core import Observation, Reply, RunStoreError, SampleFile, Usage, UsageError
 from agrotools.core.files import RECORDS_FILE
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
-from agrotools.runner.records import record_index
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
@@ -227,21 +225,17 @@ def test_pictures_are_held_once_whichever_samples_show_them(page_of_both):
     assert all(re.fullmatch(r"data:image/(jpeg|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values())
 
 
-def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: Path):
-    shutil.rmtree(tmp_path / "benchmark")
+def test_a_page_without_the_benchmark_says_so_and_one_that_moved_is_found(two_runs, tmp_path: Path, monkeypatch):
+    manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
+    monkeypatch.chdir("/")
+    assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
+    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
     written = build_report(two_runs, tmp_path / "moved.html")
     assert written.missing_pictures == 12
     page = read_report(written.path)
     assert page.head["missing_pictures"] == 12
     assert page.everything.count("not found on this machine") == 36
     assert len(page.details) == written.shown == 36
-
-
-def test_benchmarks_that_moved_and_runs_of_other_folders_are_found(two_runs, tmp_path, monkeypatch):
-    manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
-    monkeypatch.chdir("/")
-    assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
-    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
     found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
     assert found.missing_pictures == 0
 
@@ -265,7 +259,7 @@ def test_broken_and_hostile_picture_files_are_said_to_be(tmp_path: Path, content
     assert reason in page_of(run).details[0]["files"][0]["absent"]
 
 
-def test_only_the_files_of_the_record_are_shown(tmp_path: Path):
+def test_files_and_artifacts_are_found_by_content_alone(tmp_path: Path):
     root = write_files(tmp_path, [made_sample()])
     (tmp_path / "secret.jpg").write_bytes(picture((1, 2, 3)))
     (root / "files" / "link.jpg").symlink_to(tmp_path / "secret.jpg")
@@ -279,13 +273,10 @@ def test_only_the_files_of_the_record_are_shown(tmp_path: Path):
     assert found("../secret.jpg") == Absent("not found on this machine")
     assert found("files/link.jpg") == Absent("not found on this machine")
     assert found("files/s1.jpg", "0" * 64) == Absent("altered since the run")
-
-
-def test_artifacts_are_found_by_content_in_any_of_the_runs(tmp_path: Path):
     kept = keep(tmp_path / "b", picture((9, 9, 9), form="PNG"))
-    places = Places([tmp_path / "a", tmp_path / "b"])
-    assert isinstance(places.of_artifact(kept), Path)
-    assert isinstance(places.of_artifact(kept.model_copy(update={"sha256": "../" * 20})), Absent)
+    kept_places = Places([tmp_path / "a", tmp_path / "b"])
+    assert isinstance(kept_places.of_artifact(kept), Path)
+    assert isinstance(kept_places.of_artifact(kept.model_copy(update={"sha256": "../" * 20})), Absent)
     next((tmp_path / "b" / "artifacts").iterdir()).write_bytes(b"altered")
     assert isinstance(Places([tmp_path / "b"]).of_artifact(kept), Absent)
 
@@ -307,16 +298,12 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     roomy = Pictures(1, longest_px=480)
     one = roomy.of_file(SampleFile(name="0.jpg", path="0.jpg", kind="image"), tmp_path / "0.jpg")
     assert (one.width_px, roomy.shrunk) == (480, 0)
-
-
-def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path):
     plain, bomb = tmp_path / "a.svg", tmp_path / "b.svg"
     plain.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     bomb.write_text('<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg>&a;</svg>')
-    pictures = Pictures(2)
     first = keep(tmp_path / "run", plain.read_bytes(), "a.svg", "plot")
-    assert not isinstance(pictures.of_artifact(first, plain), Absent)
-    assert isinstance(pictures.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
+    assert not isinstance(roomy.of_artifact(first, plain), Absent)
+    assert isinstance(roomy.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
 
 
 def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: pytest.MonkeyPatch):
@@ -329,9 +316,6 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     page = page_of(shared_runs[0])
     assert page.head["without_detail"] == 24 - len(page.details) > 0
     assert len(page.records) == 24
-
-
-def test_the_page_of_a_long_run_lists_its_first_samples_and_says_so(shared_runs, monkeypatch: pytest.MonkeyPatch):
     whole = page_of(shared_runs[0])
     monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 8)
     page = page_of(shared_runs[0])
@@ -408,15 +392,3 @@ def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
     (detail,) = page_of(run).details
     assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)
-
-
-def test_the_last_finished_record_of_each_key_is_read_in_order(tmp_path: Path):
-    samples = [made_sample(f"s{at}") for at in range(3)]
-    lost = Record(sample=samples[1], mode="end-to-end", invalid="timeout")
-    again = end_to_end(samples[2], call("1"), answer="rows: 9")
-    folder = write_run(tmp_path / "run", [right(samples[2]), lost, right(samples[0]), again, right(samples[1]), lost])
-    with (folder / "records.jsonl").open("a") as file:
-        file.write("no record\n")
-    shelf = record_index(folder)
-    assert list(shelf) == [right(samples[0]), right(samples[1]), again]
-    assert "1 line cannot be read" in shelf.notes[0]

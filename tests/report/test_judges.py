@@ -100,10 +100,6 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     with file.open("a") as lines:
         lines.write(f"{withdrawn.model_dump_json()}\n")
     assert judge_agreement([*runs, silent], grades=[file]).n == 11
-
-
-def test_what_cannot_be_compared_is_refused(tmp_path: Path):
-    runs = runs_of(tmp_path, {"a": stepwise}, n=3)
     with pytest.raises(UsageError, match="only a graded"):
         judge_agreement(runs)
     with pytest.raises(UsageError, match="two runs"):

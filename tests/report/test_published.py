@@ -1,5 +1,6 @@
-"""The published figures: all parse, add up as they should, and some are compared with the papers' text by hand."""
+"""The published figures: all parse, add up as they should, and stand beside runs; some are compared with the papers."""
 
+import re
 import tomllib
 from collections import Counter
 from decimal import Decimal
@@ -9,6 +10,7 @@ from importlib.resources import files
 import pytest
 
 from agrotools.core import UsageError
+from agrotools.report.paper import Comparison, RunsBesidePaper
 from agrotools.report.published import (
     IN_TEXT,
     benchmarks_with_figures,
@@ -19,12 +21,15 @@ from agrotools.report.published import (
     rows_of_table,
     same_model,
 )
+from agrotools.scoring.error_classes import CLASSES
+from support.runs import manifest, record
+from support.shown import rendered
 
 ROWS = {"thinkgeo": 240, "gta": 192, "agentx": 507, "agrieval": 4309}
 
 
 @pytest.mark.parametrize("benchmark", ROWS)
-def test_every_row_parses(benchmark):
+def test_every_row_parses_and_every_note_is_about_some_row(benchmark):
     rows = published_rows(benchmark)
     assert len(rows) == ROWS[benchmark]
     tables = paper(benchmark).tables
@@ -43,6 +48,15 @@ def test_every_row_parses(benchmark):
             assert Decimal(row.percent) == pytest.approx(Decimal(100) * Decimal(str(row.fraction)))
     assert {row.table for row in rows} == set(tables)
     assert published_rows(benchmark) is rows
+    about = tomllib.loads(_file(benchmark, "paper.toml").read_text("utf-8"))
+    for one in about.get("notes", []):
+        assert any(one["text"] in row.notes for row in rows), one
+    for one in about.get("doubts", []):
+        assert any(one["text"] in row.doubts for row in rows), one
+    models = {row.model for row in rows}
+    listed = Counter(model for names in about["access"].values() for model in names)
+    assert set(listed) <= models
+    assert max(listed.values()) == 1
 
 
 def _file(benchmark, name):
@@ -118,7 +132,7 @@ def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(ta
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
 
 
-def test_questions_notes_and_doubts_stand_with_their_rows():
+def test_notes_and_doubts_stand_with_their_rows_and_models_are_found_by_any_name():
     rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
     assert len(rows) == 3 * (11 + 8 + 16)
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
@@ -135,20 +149,12 @@ def test_questions_notes_and_doubts_stand_with_their_rows():
         assert any(chance in doubt for doubt in row.doubts) == about_choice
     sizes = [row for row in published_rows("agrieval") if any("fit 61" in doubt for doubt in row.doubts)]
     assert {row.group_checked for row in sizes} == {"M-R", "M-T", "I-N"}
-
-
-@pytest.mark.parametrize("benchmark", ROWS)
-def test_every_note_doubt_and_model_of_the_sources_is_about_some_row(benchmark):
-    about = tomllib.loads(_file(benchmark, "paper.toml").read_text("utf-8"))
-    rows = published_rows(benchmark)
-    for one in about.get("notes", []):
-        assert any(one["text"] in row.notes for row in rows), one
-    for one in about.get("doubts", []):
-        assert any(one["text"] in row.doubts for row in rows), one
-    models = {row.model for row in rows}
-    listed = Counter(model for names in about["access"].values() for model in names)
-    assert set(listed) <= models
-    assert max(listed.values()) == 1
+    assert same_model("openai:gpt-4o", "GPT-4o")
+    assert same_model("siliconflow:Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
+    assert not same_model("qwen2.5:14b", "14b")
+    assert same_model("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct")
+    assert not same_model("Qwen2.5-7B", "Qwen2.5-72B")
+    assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {"2", "3", "7", "13"}
 
 
 def test_sizes_of_the_data_sets():
@@ -171,10 +177,36 @@ def test_sizes_of_the_data_sets():
     assert agentx["all", "tool calls"].number == 2807
 
 
-def test_names_of_models_are_compared_without_case_organisation_and_provider():
-    assert same_model("openai:gpt-4o", "GPT-4o")
-    assert same_model("siliconflow:Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
-    assert not same_model("qwen2.5:14b", "14b")
-    assert same_model("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct")
-    assert not same_model("Qwen2.5-7B", "Qwen2.5-72B")
-    assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {"2", "3", "7", "13"}
+@pytest.mark.parametrize("family", benchmarks_with_figures())
+def test_every_comparison_names_printed_columns_and_known_classes(family: str):
+    comparisons = [Comparison(**each) for each in paper(family).about["comparisons"]]
+    assert comparisons
+    for each in comparisons:
+        assert {error for classes in each.errors.values() for error in classes} <= {*CLASSES}
+        assert set(each.columns.values()) <= {*each.errors} or not each.errors
+        for setting, tables in each.tables.items():
+            rows = [row for table in tables for row in rows_of_table(family, table) if row.setting in (setting, "")]
+            printed = {each.key(row) for row in rows if not each.metric or row.metric == f"{family}.{each.metric}"}
+            assert set(each.columns.values()) <= printed
+
+
+def tables_of(family: str, **values: object) -> str:
+    tables = RunsBesidePaper(family)
+    records = [record(f"s{at}", mode="end-to-end", seconds=2 + at % 2) for at in range(12)]
+    tables.add_run(manifest(model="openai:gpt-4o", **values), [(each, []) for each in records])
+    return rendered(tables.tables(), 100)
+
+
+def test_seconds_have_an_interval_above_the_rows_of_the_model_and_the_best():
+    text = tables_of("thinkgeo")
+    assert " 2.50" in text
+    assert "n 12" in text
+    assert re.search(r"GPT-4o +12\.01\n", text)
+    assert "InternLM3-8b-Instruct" in text, "the best open model"
+    assert "Qwen2.5" not in text
+
+
+def test_another_subset_has_no_printed_rows_and_a_note():
+    text = tables_of("thinkgeo", benchmark_options={"split": "sar"})
+    assert "no figures are printed of split sar" in " ".join(text.split())
+    assert "InternLM3-8b-Instruct" not in text

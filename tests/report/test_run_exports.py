@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
-from agrotools.report.every_eval_ever import write_every_eval_ever
-from agrotools.report.inspect_log import write_inspect_logs
+from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
 from agrotools.report.transcript import write_scores, write_tables
 
 pytestmark = pytest.mark.process
@@ -41,7 +40,7 @@ def samples(log):
     return [part(log, name) for name in log.namelist() if name.startswith("samples/")]
 
 
-def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run, logs):
+def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run, logs, tmp_path):
     assert set(logs) == {"no-tool", "step-by-step", "end-to-end"}
     for mode, log in logs.items():
         means = {s["name"]: s["metrics"]["mean"]["value"] for s in part(log, "header.json")["results"]["scores"]}
@@ -55,9 +54,6 @@ def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run
         record = next(each for each in run[sample["id"]].records if each.mode == "end-to-end")
         assert len(calls) == len(record.trajectory.calls)
         assert sample["messages"][0]["role"] == "system"
-
-
-def test_pictures_are_attachments_and_only_on_request(run, logs, tmp_path):
     shown = [sample["attachments"] for sample in samples(logs["end-to-end"])]
     assert all(url.startswith("data:image/") for attachments in shown for url in attachments.values())
     assert all(shown)
@@ -108,9 +104,6 @@ def test_every_eval_ever_has_metrics_with_intervals_and_a_line_per_sample_and_mo
     calls = [c for row in rows for m in row["messages"] or () for c in m.get("tool_calls", ())]
     assert calls
     assert all(isinstance(value, str) for call in calls for value in call["arguments"].values())
-
-
-def test_a_model_id_without_developer_is_refused(run, tmp_path):
     with pytest.raises(UsageError, match="does not name a developer and a model"):
         write_every_eval_ever(run.path, tmp_path, model_id="model")
 
@@ -147,14 +140,6 @@ def test_scores_are_one_flat_table(run, tmp_path, monkeypatch):
     assert write_scores(run.path, tmp_path / "plain") == [tmp_path / "plain" / "scores.jsonl"]
 
 
-def test_a_data_frame_has_a_row_per_record(run):
-    pytest.importorskip("pandas")
-    frame = run.to_pandas()
-    assert len(frame) == len(run)
-    end_to_end = frame[frame["mode"] == "end-to-end"]
-    assert end_to_end["fas"].mean() == pytest.approx(run.mode_scores("end-to-end")["fas"].value)
-
-
 def exported(*arguments):
     result = CliRunner().invoke(app, ["export", *map(str, arguments)])
     if result.exception and not isinstance(result.exception, SystemExit):
@@ -167,6 +152,11 @@ def test_the_command_names_what_it_wrote_and_what_opens_it(run, tmp_path):
     shown = exported(run.path, "--format", "eee", "--model-id", "a/b", "--out", tmp_path)
     assert "every_eval_ever validate" in shown
     assert "samples.parquet" in exported(run.path, "--format", "parquet", "--out", tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        exported(run.path, "--format", "inspect", "--out", tmp_path / "file" / "logs")
+    with pytest.raises(RunStoreError, match="not a run folder"):
+        exported(tmp_path, "--format", "inspect")
 
 
 @pytest.mark.parametrize(
@@ -179,11 +169,3 @@ def test_the_command_names_what_it_wrote_and_what_opens_it(run, tmp_path):
 def test_options_of_another_format_are_refused(run, arguments, message):
     with pytest.raises(UsageError, match=message):
         exported(run.path, *arguments)
-
-
-def test_wrong_folders_are_refused(run, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="Not a directory"):
-        exported(run.path, "--format", "inspect", "--out", tmp_path / "file" / "logs")
-    with pytest.raises(RunStoreError, match="not a run folder"):
-        exported(tmp_path, "--format", "inspect")

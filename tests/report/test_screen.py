@@ -131,14 +131,11 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     ] == "No records to score yet."
 
 
-def test_scores_without_and_with_tools_are_of_the_same_questions() -> None:
+def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model() -> None:
     pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
     run = of_pairs([*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1")
     text = " ".join(line.plain for line in screen(Screen([Path("a")], [run])))
     assert "On the 17 questions that can be asked without tools: 11.8 without, 41.2 with tools (+29.4" in text
-
-
-def test_a_ceiling_of_some_samples_says_of_how_many_and_places_no_model() -> None:
     text = " ".join(line.plain for line in screen(Screen([Path("a")], [end_to_end("m1", 0.95)], in_part(0.9))))
     assert "oracle (n 10)" in text
     on = "A model that makes every reference call gets 90.0 on the 10 of 40 samples whose answer follows from the calls"

@@ -17,10 +17,9 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.html.templates import tables_page
 from agrotools.report.layout import Paragraph, new_table, value_cell
 from agrotools.report.tables import tables
-from agrotools.report.text_tables import csv_text, latex, markdown
+from agrotools.report.text_tables import csv_text, latex, markdown, tables_page
 from agrotools.scoring import Estimate
 from agrotools.scoring.statistics import Interval
 from support.plain_sample import plain_sample
@@ -145,18 +144,18 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     assert "no sample of no-tool has a valid end-to-end record yet" in text_below(summary(pairs, model="m1"))
 
 
-def test_privileged_policies_and_synthetic_benchmarks_are_marked():
+def test_what_limits_a_result_is_marked():
     oracle = full(model="baseline:oracle", privileged=True, synthetic=True)
     table = table_of(tables([oracle]), "End to end (synthetic)")
     assert table.rows[0].cells[0].lines == ("baseline:oracle", "privileged")
     assert "sees reference solutions" in text_below(oracle)
     assert "synthetic" in tables([oracle])[0].text
     assert "synthetic" not in tables_text([full(model="m1")])
-
-
-def test_under_ten_clusters_there_is_no_interval():
     eight = summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")
     assert shown(eight)["m1"]["FAS"].lines == ("50.0",)
+    other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
+    assert "not comparable" in text_below(full(model="m1"), other)
+    assert "No records" in text_below(summarise([], model="m1"))
 
 
 def test_too_many_invalid_records_leave_no_headline_but_bounds():
@@ -168,12 +167,6 @@ def test_too_many_invalid_records_leave_no_headline_but_bounds():
     assert "2 of 20 records invalid (10.0 %)" in text_below(lost)
     assert "\x1b" not in tables_text([lost])
     assert shown(summary(pairs, model="m1", allow_invalid=True))["m1"]["FAS"].lines[0] == "100.0"
-
-
-def test_runs_of_other_benchmarks_or_without_records_are_told():
-    other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
-    assert "not comparable" in text_below(full(model="m1"), other)
-    assert "No records" in text_below(summarise([], model="m1"))
 
 
 def test_open_text_and_records_without_a_judge_are_told_below():

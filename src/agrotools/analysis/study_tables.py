@@ -8,7 +8,6 @@ from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
 from agrotools.report.comparison import differences_table
-from agrotools.report.html.templates import tables_page
 from agrotools.report.layout import (
     DASH,
     PRIVILEGED_NOTE,
@@ -26,7 +25,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
 from agrotools.report.tables import metric_cell, metric_column, shown_metrics
-from agrotools.report.text_tables import in_markdown, latex, markdown
+from agrotools.report.text_tables import in_markdown, latex, markdown, tables_page
 from agrotools.scoring import METRICS, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference

@@ -1,27 +1,25 @@
 """``agrotools benchmarks``: list, download, check and describe benchmarks."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.options import AsJson, Commands
-from agrotools.cli.output import FAULTS, command_line, count_text, print_json, terminal_progress
+from agrotools.cli.options import command_group, sub_command
+from agrotools.cli.output import FAULTS, allow_closed_pipe, command_line, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
-
-app = typer.Typer(
-    cls=Commands, help="List, download, check and describe benchmarks.", no_args_is_help=True, rich_markup_mode=None
-)
-
-DataRoot = Annotated[
-    Path | None, typer.Option(help="Folder with the files of benchmarks.", metavar="DIR", show_default=False)
-]
+    from agrotools.build.quality import Finding
 
 
-@app.command("list")
-def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
+app = command_group("List, download, check and describe benchmarks.")
+
+
+@sub_command(app, "benchmarks list")
+def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
     """List the known benchmarks: content, files needed, address, size, terms, and whether files are downloaded."""
     from agrotools.benchmarks.obtaining import list_benchmarks
 
@@ -39,21 +37,8 @@ def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
         typer.echo("use --data-root DIR to search a folder for the files")
 
 
-@app.command("get")
-def get(
-    name: Annotated[str, typer.Argument(help="Name of a benchmark, or pests: pictures for tools packs train pests.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the files (then --data-root DIR of eval); a cache by default.", metavar="DIR"),
-    ] = None,
-    mirror: Annotated[
-        str, typer.Option(help="Folder or address of copies, used instead of the public addresses.", metavar="DIR|URL")
-    ] = "",
-    heads: Annotated[
-        bool, typer.Option(help="Train the heads that tools need for `field` (a minute or two, extra train).")
-    ] = True,
-    as_json: AsJson = False,
-) -> None:
+@sub_command(app, "benchmarks get")
+def get(name: str, out: Path | None = None, mirror: str = "", heads: bool = True, as_json: bool = False) -> None:
     """Download the files of a benchmark. The same command continues an interrupted download.
 
     Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
@@ -84,23 +69,14 @@ def get(
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
 
 
-@app.command("check")
+@sub_command(app, "benchmarks check")
 def check(
-    name: Annotated[str | None, typer.Argument(help="Name or folder of a benchmark.", metavar="NAME|DIR")] = None,
-    folder: Annotated[
-        Path | None, typer.Argument(help="Folder of the files of NAME (as --data-root).", metavar="FILES")
-    ] = None,
-    quality: Annotated[
-        bool,
-        typer.Option(
-            "--quality", help="Also look for near-duplicates, leaks and orders of tools; writes DIR/quality.jsonl."
-        ),
-    ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
-    propose_map: Annotated[
-        bool, typer.Option("--propose-map", help="List the fields of files of unknown form, and write a field map.")
-    ] = False,
-    as_json: AsJson = False,
+    name: str | None = None,
+    folder: Path | None = None,
+    quality: bool = False,
+    schema: bool = False,
+    propose_map: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check a benchmark. NAME: missing and broken files, and counts beside the published ones. DIR: every file, hash,
     sample, tool, argument, reference and answer.
@@ -120,7 +96,6 @@ def check(
     if name is None:
         raise UsageError("check needs a benchmark", hint="give its name or its folder")
     if benchmark_id(name) not in BENCHMARKS and Path(name).is_dir():
-        from agrotools.cli.folder_check import check_folder
         from agrotools.formats.benchmark import HEADER_FILE
         from agrotools.runner.store import has_manifest
 
@@ -136,16 +111,12 @@ def check(
         return
     result = check_benchmark(name, folder, terminal_progress())
     if as_json:
-        print_json(_as_json(result))
+        faults = [fault._asdict() for fault in result.faults]
+        counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
+        print_json({**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound})
     else:
         _print_check(result)
     raise typer.Exit(2 if result.missing else 0 if result.sound else 1)
-
-
-def _as_json(result: "Checkup") -> dict[str, object]:
-    faults = [fault._asdict() for fault in result.faults]
-    counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
-    return {**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound}
 
 
 def _print_check(result: "Checkup") -> None:
@@ -157,14 +128,9 @@ def _print_check(result: "Checkup") -> None:
         if result.hint:
             typer.echo(f"  {result.hint}")
         return
-    typer.echo(f"{result.name}: {', '.join(result.files)}")
-    typer.echo(f"{result.usable} of {result.entries} entries can be used")
-    for fault in result.faults:
-        typer.echo(f"  {fault}")
-    if result.hint:
-        typer.echo(f"  {result.hint}")
-    for note in result.notes:
-        typer.echo(f"  note: {note}")
+    lines = [f"{result.name}: {', '.join(result.files)}", f"{result.usable} of {result.entries} entries can be used"]
+    below = [*map(str, result.faults), *filter(None, [result.hint]), *(f"note: {note}" for note in result.notes)]
+    typer.echo("\n".join([*lines, *(f"  {line}" for line in below)]))
     table = new_table("", ["found", "published", Column(kind="words")])
     for count in result.counts:
         verdict = "" if count.agrees else "differs" if count.decides else "differs (not decisive)"
@@ -173,18 +139,13 @@ def _print_check(result: "Checkup") -> None:
     typer.echo("sound" if result.sound else "not sound: see above")
 
 
-@app.command("describe")
+@sub_command(app, "benchmarks describe")
 def describe_one(
-    name: Annotated[str, typer.Argument(help="Name or folder of a benchmark.")],
-    data_root: DataRoot = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the figure; NAME.png in the working folder if not given.", metavar="DIR"),
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable).")
-    ] = None,
-    as_json: AsJson = False,
+    name: str,
+    data_root: Path | None = None,
+    out: Path | None = None,
+    option: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print and draw the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
     from agrotools.benchmarks.describing import describe
@@ -209,3 +170,55 @@ def describe_one(
         return
     print_parts(description_tables(described))
     typer.echo(f"figure: {picture}")
+
+
+def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
+    """Check a benchmark folder and print all errors; return the exit code."""
+    from agrotools.benchmarks.validate import canary_remarks, validate_folder
+    from agrotools.build.quality import check_quality
+    from agrotools.core import BenchmarkError, UsageError
+
+    faults = validate_folder(folder)
+    remarks = canary_remarks(folder)
+    try:
+        findings = check_quality(folder, terminal_progress()) if quality else None
+    except (BenchmarkError, UsageError):  # it cannot be loaded, or names unknown tools
+        if not faults:
+            raise
+        findings = None
+        typer.echo("Quality checks skipped: fix the errors above first", err=True)
+    with allow_closed_pipe():
+        if as_json:
+            rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
+            checks = {} if findings is None else {"findings": [each.model_dump() for each in findings]}
+            print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
+        else:
+            for fault in faults:
+                typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
+            typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
+            for remark in remarks:
+                typer.echo(f"remark: {remark}")
+            if findings is not None:
+                print_findings(folder, findings)
+    return 1 if faults else 0
+
+
+_EXAMPLES = 2
+
+
+def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool = False) -> None:
+    """Print the number of samples flagged by each check, with examples unless ``brief``."""
+    from agrotools.build.quality import CHECKS, SEVERITIES
+    from agrotools.formats.benchmark import QUALITY_FILE
+
+    found = {(each.id, each.severity, each.check) for each in findings}
+    flagged = Counter((severity, check) for _, severity, check in found)
+    summary = f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}" if findings else "no findings"
+    typer.echo(f"quality: {summary}")
+    for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
+        severity, check = key
+        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}")
+        if brief:
+            continue
+        for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
+            typer.echo(f"    {finding.id}: {finding.message}")

@@ -1,11 +1,15 @@
-"""``agrotools build``: make a benchmark from a data set on this machine."""
+"""``agrotools build``, ``init`` and ``export``: make a benchmark, start one as a package, write it in other formats."""
 
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 
-from agrotools.cli.output import count_text, stop_message, terminal_progress
+from agrotools.cli.output import command_line, count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -24,46 +28,19 @@ _WITH = {
 
 
 def build(
-    out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Data set and its folder, NAME=DIR, e.g. clcd=data; agml:NAME=DIR for a data set of AgML."
-            " Repeat it to join public data sets; docs/building.md lists the real files that their adapters have read."
-        ),
-    ] = None,
-    all_sources: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per public data set, named as for --source.")
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of samples of public data sets (default: 539) or of drawn scenes (as in embedded)."
-        ),
-    ] = None,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Use the files that exist if a data set is incomplete, and count the others."
-        ),
-    ] = False,
-    images: Annotated[Path | None, typer.Option(help="Your own photos, used with --answers or --choose.")] = None,
-    answers: Annotated[
-        Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
-    ] = None,
-    choose: Annotated[int | None, typer.Option(min=1, help="Write a table of this many photos to label.")] = None,
-    by: Annotated[str | None, typer.Option(help="Groups for --choose: block (folder), day, device.")] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept the proposed plan without questions.")] = False,
-    scenes: Annotated[
-        int | None, typer.Option(min=0, metavar="SEED", help="Ask the questions of embedded about new drawn scenes.")
-    ] = None,
-    language: Annotated[
-        Literal["en", "zh"] | None, typer.Option(help="Language of questions about drawn scenes.", show_default="en")
-    ] = None,
+    out: Path,
+    source: list[str] | None = None,
+    all_sources: Path | None = None,
+    queries: int | None = None,
+    allow_missing: bool = False,
+    images: Path | None = None,
+    answers: Path | None = None,
+    choose: int | None = None,
+    by: str | None = None,
+    plan: Path | None = None,
+    yes: bool = False,
+    scenes: int | None = None,
+    language: Literal["en", "zh"] | None = None,
 ) -> None:
     """Build a benchmark folder from a data set, from your own photos and a table, or from drawn scenes.
 
@@ -144,11 +121,7 @@ def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["e
 
 
 def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
-    """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples.
-
-    Raises:
-        typer.Exit: code 1, the benchmark has faults.
-    """
+    """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples."""
     import time
 
     from agrotools.benchmarks import load_folder
@@ -157,7 +130,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.quality import check_quality
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
-    from agrotools.cli.folder_check import print_findings
+    from agrotools.cli.benchmarks import print_findings
     from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS
 
@@ -166,8 +139,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
     clusters = len({sample.cluster for sample in benchmark.samples})
-    samples = count_text(len(benchmark.samples), "sample")
-    title = benchmark_title(header.name, header.version)
+    title, samples = benchmark_title(header.name, header.version), count_text(len(benchmark.samples), "sample")
     typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
@@ -195,4 +167,145 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     print_findings(out, check_quality(out, terminal_progress()), brief=True)
     if faults:
         typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
+        raise typer.Exit(1)
+
+
+_TEMPLATE = "my_field"
+
+
+def init(name: str) -> None:
+    """Write a benchmark as a package for pip: one tool, three questions and a test.
+
+    It runs as it is. Replace the tool and the questions by yours.
+    """
+    from agrotools.core import BENCHMARKS, UsageError
+
+    folder = Path(name)
+    if not re.fullmatch("[a-z][a-z0-9_]{0,40}", name):
+        raise UsageError(f"{name!r} is no name of a Python module", hint="use a to z, 0 to 9 and _")
+    if folder.exists() or name in BENCHMARKS:
+        what = f"{folder} exists" if folder.exists() else f"there is a benchmark {name}"
+        raise UsageError(f"{what} already", hint="choose another name")
+    folder.mkdir()
+    for file in files("agrotools.data").joinpath("template").iterdir():
+        if file.is_file():
+            text = file.read_text(encoding="utf-8").replace(_TEMPLATE, name)
+            (folder / file.name.replace(_TEMPLATE, name)).write_text(text, encoding="utf-8")
+    typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    typer.echo(f"next: cd {folder} && pip install -e . && {command_line('eval', name)}")
+
+
+@dataclass(frozen=True)
+class EveryEvalEverOptions:
+    """Facts for Every Eval Ever that no run knows."""
+
+    PANEL: ClassVar = "Every Eval Ever (--format eee)"
+
+    model_id: str = ""
+    organization: str = "unknown"
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    deployment_type: Literal["self_deployed", "externally_managed", "unknown"] = "unknown"
+    model_availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown"
+
+
+def export(
+    benchmark: str,
+    format: Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
+    publication: EveryEvalEverOptions,
+    out: Path | None = None,
+    images: bool = False,
+) -> None:
+    """Write a benchmark or a run in a format of other programs.
+
+    A folder with other content is never overwritten.
+    """
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.build.export.folder import copy_benchmark, describe_benchmark
+    from agrotools.build.export.gta import export_gta
+    from agrotools.build.export.huggingface import export_huggingface
+    from agrotools.core import UsageError
+    from agrotools.core.base import benchmark_title
+
+    place = Path(benchmark).expanduser()
+    is_run = (place / "records.jsonl").is_file()
+    if format in ("inspect", "eee", "parquet", "scores"):
+        _export_run(place, format, out.expanduser() if out else place / "export", images, publication)
+        return
+    if format == "predictions":
+        if not is_run or out is None:
+            hint = "agrotools export RUN --format predictions --out DIR"
+            raise UsageError("only a run can be exported as predictions", hint=hint)
+        _export_predictions(place, out.expanduser())
+        return
+    if is_run:
+        hint = "--format inspect, eee, parquet, scores or predictions; agrotools report makes a page"
+        raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
+    loaded = load_benchmark(benchmark)
+    in_place = out is None or out.expanduser().resolve() == loaded.root
+    if in_place and (format != "croissant" or not place.is_dir()):
+        raise UsageError("name another folder to write", hint="--out FOLDER")
+    target = loaded.root if out is None or in_place else out.expanduser()
+    if format == "hf":
+        export_huggingface(loaded.root, loaded.header, loaded.samples, target)
+    elif format == "gta":
+        export_gta(loaded.root, loaded.header, loaded.samples, target)
+    elif in_place:
+        describe_benchmark(loaded.root, loaded.header, loaded.samples)
+    else:
+        copy_benchmark(loaded.root, loaded.header, loaded.samples, target)
+    title = benchmark_title(loaded.name, loaded.version)
+    typer.echo(f"{title}: {count_text(len(loaded.samples), 'sample')} in {target}")
+    if format == "croissant":
+        _show_check(target)
+    typer.echo(f"Terms of use: {loaded.licence}")
+
+
+def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
+    from agrotools.core import UsageError
+    from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
+    from agrotools.report.transcript import write_scores, write_tables
+
+    if images and format_ != "inspect":
+        raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
+    if publication != EveryEvalEverOptions() and format_ != "eee":
+        raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
+    writers: dict[str, Callable[[], list[Path]]] = {
+        "inspect": lambda: write_inspect_logs(run, folder, images=images),
+        "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
+        "parquet": lambda: write_tables(run, folder),
+        "scores": lambda: write_scores(run, folder),
+    }
+    for path in writers[format_]():
+        typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+    if format_ == "inspect":
+        typer.echo(f"opened by: inspect view --log-dir {folder}")
+    elif format_ == "eee":
+        typer.echo(f"checked by: cd {folder} && every_eval_ever validate 'data/*/*/*/*'")
+
+
+def _export_predictions(run: Path, folder: Path) -> None:
+    from agrotools.runner.predictions import write_predictions
+
+    part = "paired with the data set by place, so that they can be scored with the same part of it alone"
+    for each in write_predictions(run, folder):
+        typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
+        if each.invalid:
+            typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
+        if each.questions and each.predictions < each.questions:
+            typer.echo(f"warning: a part of {each.questions} questions; predictions are {part}", err=True)
+
+
+def _show_check(folder: Path) -> None:
+    from agrotools.build.export.folder import check_croissant
+    from agrotools.core.base import install_command
+    from agrotools.formats.benchmark import CROISSANT_FILE
+
+    issues = check_croissant(folder / CROISSANT_FILE)
+    if issues is None:
+        typer.echo(f"{CROISSANT_FILE} was not checked: {install_command('croissant')}")
+        return
+    for issue in issues:
+        typer.echo(f"{CROISSANT_FILE}: {issue}", err=True)
+    typer.echo(f"{CROISSANT_FILE}: {len(issues)} issues found by mlcroissant")
+    if issues:
         raise typer.Exit(1)

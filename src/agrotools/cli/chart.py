@@ -1,32 +1,23 @@
 """``agrotools chart``: charts of runs as papers have them, each with its table."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import typer
-
-from agrotools.cli.options import Commands
+from agrotools.cli.options import command_group, sub_command
 from agrotools.cli.output import show_drawing
 
-app = typer.Typer(
-    cls=Commands, help="Draw a chart of runs, and print its table.", no_args_is_help=True, rich_markup_mode=None
-)
-Runs = Annotated[list[Path], typer.Argument(help="Run folders of one benchmark.")]
-Out = Annotated[Path, typer.Option(help="Picture to draw: .svg, .png or .pdf.")]
-Mode = Annotated[str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")]
-Metric = Annotated[str | None, typer.Option(help="Id of the metric.", show_default="the one that runs are compared in")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the chart as JSON.")]
+app = command_group("Draw a chart of runs, and print its table.")
 
 
-@app.command()
+@sub_command(app, "chart size")
 def size(
-    runs: Runs,
-    models: Annotated[Path, typer.Option(metavar="FILE", help="TOML file with a table of attributes for each model.")],
-    by: Annotated[str, typer.Option(help="Attribute: parameters_b or released.")] = "parameters_b",
-    out: Out = Path("size.svg"),
-    mode: Mode = None,
-    metric: Metric = None,
-    as_json: AsJson = False,
+    runs: list[Path],
+    models: Path,
+    by: str = "parameters_b",
+    out: Path = Path("size.svg"),
+    mode: str | None = None,
+    metric: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Are larger or newer models better? Score over parameters or date of release, one colour per family.
 
@@ -40,15 +31,19 @@ def size(
     _draw("size", runs, out, as_json, mode=mode, metric=metric, attributes=read_attributes(models), by=by)
 
 
-@app.command()
-def calls(runs: Runs, out: Out = Path("calls.svg"), as_json: AsJson = False) -> None:
+@sub_command(app, "chart calls")
+def calls(runs: list[Path], out: Path = Path("calls.svg"), as_json: bool = False) -> None:
     """How many calls does each model make, and how do they go wrong? Calls by outcome, beside the calls needed."""
     _draw("calls", runs, out, as_json)
 
 
-@app.command()
+@sub_command(app, "chart difficulty")
 def difficulty(
-    runs: Runs, out: Out = Path("difficulty.svg"), mode: Mode = None, metric: Metric = None, as_json: AsJson = False
+    runs: list[Path],
+    out: Path = Path("difficulty.svg"),
+    mode: str | None = None,
+    metric: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Do models fail on the hard questions only? Share of fully right answers by difficulty.
 
@@ -57,58 +52,55 @@ def difficulty(
     _draw("difficulty", runs, out, as_json, mode=mode, metric=metric)
 
 
-@app.command()
+@sub_command(app, "chart depth")
 def depth(
-    runs: Runs, out: Out = Path("depth.svg"), mode: Mode = None, metric: Metric = None, as_json: AsJson = False
+    runs: list[Path],
+    out: Path = Path("depth.svg"),
+    mode: str | None = None,
+    metric: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Does the score fall with longer solutions? Score by number of reference calls, and by difficulty."""
     _draw("depth", runs, out, as_json, mode=mode, metric=metric)
 
 
-@app.command()
+@sub_command(app, "chart dose")
 def dose(
-    runs: Runs, out: Out = Path("dose.svg"), mode: Mode = None, metric: Metric = None, as_json: AsJson = False
+    runs: list[Path],
+    out: Path = Path("dose.svg"),
+    mode: str | None = None,
+    metric: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """How much do degraded pictures (--degrade) or faults in tool calls (--faults) cost? Score against dose.
 
     With a run of baseline:oracle at the same doses, what the tools lose is shown separately.
     """
-    from agrotools.report.curve import check_picture, curve_tables, dose_curve
+    from agrotools.report.curve import curve_tables, dose_curve
 
-    check_picture(out)
-    show_drawing("chart", dose_curve(runs, mode=mode, metric=metric or "fas"), out, as_json, curve_tables)
+    show_drawing(out, as_json, lambda: dose_curve(runs, mode=mode, metric=metric or "fas"), curve_tables)
 
 
-@app.command()
+@sub_command(app, "chart judges")
 def judges(
-    runs: Runs,
-    out: Out = Path("judges.svg"),
-    mode: Mode = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Metric whose judges are compared.", show_default="one that judges graded all by")
-    ] = None,
-    scores: Annotated[
-        list[str] | None, typer.Option("--score", metavar="METRIC", help="Metric that counts as a judge. Repeatable.")
-    ] = None,
-    grades: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Grades that agrotools grade stored. Repeatable.")
-    ] = None,
-    as_json: AsJson = False,
+    runs: list[Path],
+    out: Path = Path("judges.svg"),
+    mode: str | None = None,
+    metric: str | None = None,
+    scores: list[str] | None = None,
+    grades: list[Path] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Do the judges agree? Ranking of the models by each judge, and agreement on the ranking and on single answers."""
-    from agrotools.report.curve import check_picture
     from agrotools.report.judges import agreement_tables, judge_agreement
 
-    check_picture(out)
-    result = judge_agreement(runs, mode=mode, metric=metric, scores=scores or (), grades=grades or ())
-    show_drawing("chart", result, out, as_json, agreement_tables)
+    options: dict[str, Any] = {"mode": mode, "metric": metric, "scores": scores or (), "grades": grades or ()}
+    show_drawing(out, as_json, lambda: judge_agreement(runs, **options), agreement_tables)
 
 
 def _draw(
     kind: Literal["size", "calls", "difficulty", "depth"], runs: list[Path], out: Path, as_json: bool, **options: Any
 ) -> None:
     from agrotools.report.charts import chart_of, chart_tables
-    from agrotools.report.curve import check_picture
 
-    check_picture(out)
-    show_drawing("chart", chart_of(kind, runs, **options), out, as_json, chart_tables)
+    show_drawing(out, as_json, lambda: chart_of(kind, runs, **options), chart_tables)

@@ -1,31 +1,23 @@
-"""``agrotools compare``: differences of runs, with the samples that changed and the causes of lost points."""
+"""``agrotools compare`` and ``gate``: differences of runs, and whether a new run is worse than an old one."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from agrotools.cli.output import command_line, count_text, print_json, stop_message
+from agrotools.cli.output import FAULTS, command_line, count_text, print_json, stop_message
 
 if TYPE_CHECKING:
+    from agrotools.core import Mode
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
+    from agrotools.runner.manifest import Manifest
+    from agrotools.scoring.gate import Gate
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, or tables of scores.")],
-    flips: Annotated[
-        int, typer.Option(min=0, help="Number of samples to list that score higher, and lower, with the reason.")
-    ] = 2,
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Also print every row with p-value and detectable difference, and the words."),
-    ] = False,
-    until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="Continue two runs in turn until it is decided which is better.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparisons as JSON.")] = False,
+    runs: list[Path], flips: int = 2, details: bool = False, until_decided: bool = False, as_json: bool = False
 ) -> None:
     """Compare runs, first minus second, paired by sample: overall, by task and by cause, and sample by sample.
 
@@ -60,11 +52,8 @@ def compare(
         if outdated:
             typer.echo(f"warning: {outdated}", err=True)
         elif split is None and any(other for other, _ in splits):
-            typer.echo(
-                f"warning: {run} has no split of its lost points, so causes are the first part of a sample that went "
-                f"wrong: {command_line('attribute', run)}",
-                err=True,
-            )
+            text = "has no split of its lost points, so causes are the first part of a sample that went wrong"
+            typer.echo(f"warning: {run} {text}: {command_line('attribute', run)}", err=True)
     if folders:
         compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]
     if as_json:
@@ -101,16 +90,153 @@ def print_until_decided(
     for each in () if yes else configs:
         if expected := planned_run(each, benchmark).expected:
             ask_before_spending(each)(expected)
-    found = run_until_decided(
-        configs,
-        sys.stderr,
-        benchmark,
-        lambda each: typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True),
-    )
+
+    def said(each: SequentialComparison) -> None:
+        typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True)
+
+    found = run_until_decided(configs, sys.stderr, benchmark, said)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    typer.echo(f"{found.models[0]} minus {found.models[1]}, percentage points")
-    typer.echo(f"{found.mode}, {text(found)}")
-    typer.echo(f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.")
-    typer.echo(f"runs: {found.runs[0]} {found.runs[1]}")
+    typer.echo(
+        f"{found.models[0]} minus {found.models[1]}, percentage points\n{found.mode}, {text(found)}\n"
+        f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.\n"
+        f"runs: {found.runs[0]} {found.runs[1]}"
+    )
+
+
+def gate(
+    new: Path,
+    against: Path,
+    max_drop: float = 0.0,
+    mode: str | None = None,
+    junit: Path | None = None,
+    markdown: Path | None = None,
+    allow_invalid: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Fail (exit code 1) if a run is worse than an older one by more than --max-drop points, with 95 % confidence.
+
+    Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail. Runs with fewer
+    than 10 clusters in common cannot be tested (exit code 2).
+    """
+    from agrotools.core import UsageError
+    from agrotools.report.text_tables import in_markdown
+    from agrotools.runner.rescore import check_distinct, scored_run, stopped_early
+    from agrotools.runner.store import read_manifest
+    from agrotools.scoring.gate import gate as tested
+    from agrotools.scoring.gate import gate_tables, is_table
+
+    for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
+        if path is not None and path.suffix.lower() not in ends:
+            known = " or ".join(filter(None, ends))
+            raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
+    if is_table(new) or is_table(against):
+        if mode is not None:
+            raise UsageError("a table of scores has no modes", hint="leave out --mode")
+        result, *models = gate_tables(new, against, max_drop / 100, allow_invalid=allow_invalid)
+    else:
+        manifests = [read_manifest(new), read_manifest(against)]
+        if refused := _differences(manifests, compare_modes=mode is None):
+            raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
+        for early in dict.fromkeys(filter(None, map(stopped_early, (new, against)))):
+            typer.echo(f"warning: {early}", err=True)
+        chosen = _mode(manifests, mode)
+        result = tested(scored_run(new), scored_run(against), chosen, max_drop / 100, allow_invalid=allow_invalid)
+        models = [manifest.model for manifest in manifests]
+    check_distinct([new, against])
+    lines = _lines(result, *models)
+    if as_json:
+        print_json({**result.model_dump(mode="json"), "passed": result.passed})
+    else:
+        more = [f"samples that changed, by task and by cause: {command_line('compare', new, against)}"]
+        typer.echo("\n".join(lines if result.mode == "table" else lines + more))
+    if junit is not None:
+        _write_junit(junit, result, lines)
+    if markdown is not None:
+        with markdown.open("a", encoding="utf-8") as file:
+            head, *rest = map(in_markdown, lines)
+            file.write("\n".join([f"### agrotools gate: {head}", "", *(f"- {each}" for each in rest), "", ""]))
+    if not result.passed:
+        raise typer.Exit(FAULTS)
+
+
+def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> list[str]:
+    """Return the differences that make a test of two runs meaningless."""
+    from agrotools.runner.rescore import benchmark_differences
+
+    found = benchmark_differences(manifests)
+    fields = {"scoring": "scoring versions", "quick": "parts of the benchmark", "degrade": "degradations"}
+    fields |= {"faults": "faults in tool calls", "shard": "shards"}
+    for field, words in fields.items():
+        values = [getattr(each, field) for each in manifests]
+        if values[0] != values[1]:
+            nothing = "none" if field in ("degrade", "faults") else "whole"
+            named = ("quick part" if each is True else each or nothing for each in values)
+            found.append(f"different {words}: {' / '.join(map(str, named))}")
+    modes = [", ".join(sorted(each.modes)) for each in manifests]
+    both = all("end-to-end" in each.modes for each in manifests)
+    if compare_modes and modes[0] != modes[1] and not both:
+        found.append(f"different modes: {' / '.join(modes)} (--mode chooses one that both have)")
+    return found
+
+
+def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
+    from agrotools.core import UsageError
+    from agrotools.runner.ladder import headline_mode
+
+    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
+    if mode not in (None, *common):
+        raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
+    return headline_mode(common) if mode is None else cast("Mode", mode)
+
+
+def _lines(result: "Gate", new: str, old: str) -> list[str]:
+    """Return the result as text: the verdict first."""
+    from agrotools.report.layout import harmless, percent
+    from agrotools.scoring import METRICS
+    from agrotools.scoring.gate import BEYOND, held_by
+
+    bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
+    unit = "step" if result.mode == "step-by-step" else "sample"
+    verdict = f"PASS: no drop of more than {allowed} is shown"
+    if result.fault:
+        verdict = f"FAIL: {result.fault} (--allow-invalid tests the others)"
+    elif not result.passed:
+        verdict = f"FAIL: the score dropped by more than {allowed}"
+    lines = [
+        verdict,
+        f"{result.mode}, {METRICS[result.metric].label}: {percent(result.new)} (new, {harmless(new)}), "
+        f"{percent(result.old)} (old, {harmless(old)})",
+        f"drop {100 * bound.drop:.1f} points, one-sided 95 % lower bound {100 * bound.lower:.1f}; "
+        f"{count_text(bound.n, unit)} in {count_text(bound.n_clusters, 'cluster')}",
+    ]
+    drops = [
+        f"{100 * (result.max_drop + beyond):g} points: {100 * power:.0f} %"
+        for beyond, power in zip(BEYOND, result.power, strict=True)
+        if power is not None and result.max_drop + beyond <= 1
+    ]
+    if drops:
+        lines.append(f"probability of failing at a true drop of {', of '.join(drops)}")
+    elif any(result.power):
+        lines.append("a larger drop than the allowed one is not possible")
+    else:
+        alike = "all samples changed alike" if bound.drop else "no sample changed"
+        lines.append(f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known")
+    for n, where in ((result.lost, "old"), (result.added, "new")):
+        if n:
+            held = held_by(result.mode)
+            lines.append(f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version")
+    return lines
+
+
+def _write_junit(path: Path, result: "Gate", lines: list[str]) -> None:
+    """Write the result as a JUnit test suite with one test case."""
+    from xml.etree import ElementTree
+
+    suite = ElementTree.Element("testsuite", name="agrotools gate", tests="1", failures=str(int(not result.passed)))
+    case = ElementTree.SubElement(suite, "testcase", classname="agrotools.gate", name=f"{result.mode} {result.metric}")
+    if not result.passed:
+        ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
+    ElementTree.SubElement(case, "system-out").text = "\n".join(lines)
+    path.write_bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))

@@ -1,6 +1,6 @@
 """``agrotools doctor``: checks of this machine and installation, or of a model's endpoint."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,17 +11,11 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Check an endpoint with this model instead: [PROVIDER:]NAME.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
-    ] = None,
-    api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the key.", show_default="OPENAI_API_KEY")
-    ] = None,
-    env: Annotated[bool, typer.Option("--env", help="Check the environment for training agents instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    model: str | None = None,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    env: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check the sandbox, the installation and plug-ins; or, with --model, what an endpoint does with images, tools,
     schemas, seeds and logprobs, in about ten tiny requests; or, with --env, the reward of agrotools.Env.
@@ -40,18 +34,14 @@ def doctor(
         from agrotools.core import UsageError
 
         raise UsageError("--base-url and --api-key-env are for an endpoint", hint="add --model NAME")
-    sections = {
-        "sandbox": (_sandbox, _print_sandbox),
-        "installation": (_installation, _print_installation),
-        "plugins": (_plugins, _print_plugins),
-    }
-    report = {name: facts() for name, (facts, _) in sections.items()}
+    report = {"sandbox": _sandbox(), "installation": _installation(), "plugins": _plugins()}
     with allow_closed_pipe():
         if as_json:
             print_json(report)
         else:
-            for name, (_, show) in sections.items():
-                show(report[name])
+            _print_sandbox(report["sandbox"])
+            _print_installation(report["installation"])
+            _print_plugins(report["plugins"])
     broken = any(each["fault"] for each in report["plugins"]["installed"])
     raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
 
@@ -85,13 +75,13 @@ def _sandbox() -> dict[str, Any]:
     from agrotools.sandbox.probe import probe, select_runner
     from agrotools.sandbox.runners import RUNNERS
 
+    probes = [asdict(probe(runner)) for runner in RUNNERS]
     facts: dict[str, Any] = {
         "active": None,
         "asked_for": os.environ.get(RUNNER_VARIABLE, "").strip() or None,
         "problem": None,
+        "runners": [{**each, "seconds": round(each["seconds"], 3)} for each in probes],
     }
-    probes = [asdict(probe(runner)) for runner in RUNNERS]
-    facts["runners"] = [{**each, "seconds": round(each["seconds"], 3)} for each in probes]
     try:
         facts["workers"] = pool_size()
         facts["active"] = select_runner()
@@ -144,25 +134,18 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
     import re
     from importlib.metadata import PackageNotFoundError, distribution, requires
 
-    def installed(name: str) -> bool:
+    lacking: dict[str, list[str]] = {"": []}
+    for line in requires("agrotools") or ():
+        name = re.split(r"[^\w.-]", line)[0]
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)", line)
+        if name == "agrotools":
+            continue
+        missing = lacking.setdefault(extra[1] if extra else "", [])
         try:
             distribution(name)
         except PackageNotFoundError:
-            return False
-        return True
-
-    missing: list[str] = []
-    lacking: dict[str, list[str]] = {}
-    for line in requires("agrotools") or ():
-        name = re.match(r"[\w.-]+", line)
-        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
-        if name is None or name.group() == "agrotools":
-            continue
-        without = [] if installed(name.group()) else [name.group()]
-        if extra is None:
-            missing += without
-        elif extra.group(1) != "test":
-            lacking.setdefault(extra.group(1), []).extend(without)
+            missing.append(name)
+    missing, _ = lacking.pop(""), lacking.pop("test", None)
     return missing, {extra: {"installed": not without, "missing": without} for extra, without in lacking.items()}
 
 

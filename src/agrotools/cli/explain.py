@@ -1,18 +1,21 @@
-"""``agrotools explain``: show one sample of a run, from the question to the score."""
+"""``agrotools explain`` and ``attribute``: one sample of a run, from question to score, and the lost points of all."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from agrotools.cli.output import command_line, count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
+    from agrotools.runner.estimate import Estimate
     from agrotools.runner.prompts import StoredRequest
     from agrotools.runner.records import Key, RecordIndex
+
 
 _LISTED = 20
 
@@ -26,33 +29,22 @@ class _Prompts(NamedTuple):
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(help="Run folder; with --prompt also a benchmark, before any run.")],
-    sample: Annotated[
-        str | None,
-        typer.Argument(
-            help="Id of a sample. Without it, samples are listed with score and first error.", show_default=False
-        ),
-    ] = None,
-    mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
-    epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
-    prompt: Annotated[
-        bool, typer.Option("--prompt", help="Print the prompts that the model was sent, or would be sent, instead.")
-    ] = False,
-    protocol: Annotated[str | None, typer.Option(help="Protocol, as in eval; of a benchmark only.")] = None,
-    tools: Annotated[str | None, typer.Option(help="Tools offered, as in eval; of a benchmark only.")] = None,
-    data_root: Annotated[
-        Path | None, typer.Option(help="Folder of the benchmark's files; of a benchmark only.")
-    ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also print the rule of each score and the figures that it uses.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
+    run: Path,
+    sample: str | None = None,
+    mode: str | None = None,
+    epoch: int = 0,
+    prompt: bool = False,
+    protocol: str | None = None,
+    tools: str | None = None,
+    data_root: Path | None = None,
+    details: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
-    from agrotools.report.html.detail import listed_data, whole_data
+    from agrotools.report.html.data import listed_data, whole_data
     from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
@@ -108,11 +100,7 @@ def explain(
 
 
 def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoch: int) -> "list[Record]":
-    """Return the records of a sample in a mode, or in all.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """Return the records of a sample in a mode, or in all."""
     from agrotools.core import UsageError
 
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
@@ -183,11 +171,7 @@ def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
-    """Print every stored request of ``records``.
-
-    Raises:
-        UsageError: the run stores no request of any of them.
-    """
+    """Print every stored request of ``records``."""
     from agrotools.core import UsageError
     from agrotools.runner.prompts import StoredPrompts
     from agrotools.runner.store import read_manifest
@@ -204,11 +188,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
 
 
 def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the requests that a run would send for a sample.
-
-    Raises:
-        UsageError: the benchmark or the sample does not exist, or the options do not fit it.
-    """
+    """Print the requests that a run would send for a sample."""
     import asyncio
     import sys
     from tempfile import TemporaryDirectory
@@ -236,6 +216,10 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
 
 def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_json: bool) -> None:
     """Print requests, of which ``run`` holds the images."""
+    import orjson
+
+    from agrotools.report.layout import harmless
+
     if as_json:
         print_json([_prompt_json(run, model, each) for each in prompts])
         return
@@ -253,7 +237,8 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
             if request.tools and request.tools == tools:
                 typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:
-                _print_tools(request.tools)
+                listed = (orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode() for tool in request.tools)
+                typer.echo(harmless("\n".join([f"--- {count_text(len(request.tools), 'tool')}", *listed])))
             tools = request.tools
             if request.shared:
                 typer.echo(f"--- messages 1 to {request.shared}, as before")
@@ -267,40 +252,17 @@ def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object
     from agrotools.runner.prompts import stored_image
 
     (mode, sample, epoch), requests, sizes = prompts
-    parts = [
-        part
-        for request in requests or ()
-        for message in request.messages
-        if isinstance(message["content"], list)
-        for part in message["content"]
-    ]
+    contents = [message["content"] for request in requests or () for message in request.messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
     urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
     images = {
-        url: image.model_dump(exclude={"file"} if sizes else None)
-        for url in urls
-        if (image := stored_image(run, url)) is not None
+        url: image.model_dump(exclude={"file"} if sizes else None) for url in urls if (image := stored_image(run, url))
     }
     sent: list[dict[str, Any]] = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
     for request, (characters, tokens) in zip(sent, sizes, strict=False):
         request |= {"characters": characters, "tokens": tokens}
-    return {
-        "sample": sample,
-        "mode": mode,
-        "epoch": epoch,
-        "model": model,
-        "requests": None if requests is None else sent,
-        "images": images,
-    }
-
-
-def _print_tools(tools: "Sequence[dict[str, Any]]") -> None:
-    import orjson
-
-    from agrotools.report.layout import harmless
-
-    typer.echo(f"--- {count_text(len(tools), 'tool')}")
-    for tool in tools:
-        typer.echo(harmless(orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()))
+    about = {"sample": sample, "mode": mode, "epoch": epoch, "model": model}
+    return {**about, "requests": None if requests is None else sent, "images": images}
 
 
 def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool) -> None:
@@ -309,25 +271,22 @@ def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool
     from agrotools.report.layout import harmless
 
     answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
-    typer.echo(harmless(f"--- message {place}: {message['role']}{answers}"))
-    content = message["content"]
+    lines, content = [f"--- message {place}: {message['role']}{answers}"], message["content"]
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        if part["type"] == "text":
-            typer.echo(harmless(part["text"]))
-        else:
-            typer.echo(_image_line(run, part["image_url"]["url"], kept=kept))
-    for call in message.get("tool_calls", ()):
-        typer.echo(harmless(f"call: {orjson.dumps(call).decode()}"))
+        text = part["text"] if part["type"] == "text" else _image_line(run, part["image_url"]["url"], kept=kept)
+        lines.append(text)
+    lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls", ())]
+    typer.echo(harmless("\n".join(lines)))
 
 
 def _image_line(run: Path, url: str, *, kept: bool) -> str:
     """Return a line about an image; ``kept``: its file stays."""
-    from agrotools.report.layout import harmless, shortened
+    from agrotools.report.layout import shortened
     from agrotools.runner.prompts import stored_image
 
     image = stored_image(run, url)
     if image is None:
-        return harmless(f"[image at {shortened(url, 200)}]")
+        return f"[image at {shortened(url, 200)}]"
     if image.bytes is None:
         return f"[image, {image.media_type}, sha256 {image.sha256}, no longer in the run folder: {image.file}]"
     from PIL import Image, UnidentifiedImageError
@@ -339,3 +298,53 @@ def _image_line(run: Path, url: str, *, kept: bool) -> str:
         size = ""
     place = f", {run / image.file}" if kept else ""
     return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}{place}]"
+
+
+def attribute(
+    run: Path,
+    data_root: Path | None = None,
+    tool_noise: bool = False,
+    rerun: bool = False,
+    budget: float | None = None,
+    price: str | None = None,
+    api_key_env: str | None = None,
+    yes: bool = False,
+    workers: int = 2,
+    as_json: bool = False,
+) -> None:
+    """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
+    from agrotools.analysis.attribution import Rerun, attribute_run
+    from agrotools.core import UsageError
+    from agrotools.report.parts import attribution_tables
+    from agrotools.report.terminal import print_parts
+    from agrotools.scoring.attribution import ATTRIBUTION_FILE
+
+    given = {"--budget": budget, "--price": price, "--api-key-env": api_key_env}
+    if not rerun and (unused := [name for name, value in given.items() if value is not None]):
+        raise UsageError(f"{unused[0]} has no effect without --rerun", hint="add --rerun, or omit it")
+    attribution = attribute_run(
+        run,
+        data_root=data_root,
+        workers=workers,
+        rerun=Rerun(lambda expected: _confirm(expected, yes=yes), api_key_env, price, budget) if rerun else None,
+        noise=tool_noise,
+        progress=terminal_progress(),
+    )
+    if as_json:
+        print_json(attribution.model_dump(mode="json"))
+        return
+    print_parts(attribution_tables(attribution))
+    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: {command_line('report', run)}")
+
+
+def _confirm(expected: "Estimate", *, yes: bool) -> None:
+    """Print the estimate, and ask before anything is sent to a model that is not free."""
+    from agrotools.core import UsageError
+
+    typer.echo(
+        str(expected) if expected.input_tokens else f"{expected.requests:,} answers of {expected.model}", err=True
+    )
+    if yes or not expected.input_tokens or (expected.price and expected.price.is_free):
+        return
+    if not sys.stdin.isatty() or not typer.confirm("Send these requests?", err=True):
+        raise UsageError("the model was not asked", hint="--yes sends the requests, --budget USD limits their cost")

@@ -1,11 +1,11 @@
 """``agrotools tools kb``: search, check and extend the knowledge base; index and search a corpus."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.options import AsJson, Commands
+from agrotools.cli.options import command_group, sub_command
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
@@ -13,25 +13,20 @@ if TYPE_CHECKING:
 
     from agrotools.knowledge.entries import Fault
 
-app = typer.Typer(
-    cls=Commands,
-    help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = command_group(
+    "The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search."
 )
 
 
-@app.command("search")
+@sub_command(app, "tools kb search")
 def search(
-    query: Annotated[str, typer.Argument(help="A name, symptoms or a question.", show_default=False)],
-    topic: Annotated[str, typer.Option(help="Section to show, e.g. management.")] = "any",
-    kind: Annotated[str, typer.Option(help="pest, disease, weed, crop, method or any.")] = "any",
-    crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
-    top_k: Annotated[int, typer.Option(help="Maximum number of passages, 1 to 5; any number with --index.")] = 3,
-    index: Annotated[
-        Path | None, typer.Option(help="Search an index built by `tools kb index` instead of the knowledge base.")
-    ] = None,
-    as_json: AsJson = False,
+    query: str,
+    topic: str = "any",
+    kind: str = "any",
+    crop: str | None = None,
+    top_k: int = 3,
+    index: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.
 
@@ -73,14 +68,8 @@ def search(
         typer.echo(f"note: {note}")
 
 
-@app.command("check")
-def check(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE_OR_DIR", exists=True, help="Files to check; default: the whole knowledge base."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@sub_command(app, "tools kb check")
+def check(paths: list[Path] | None = None, as_json: bool = False) -> None:
     """Check entries and list all errors: form, sources, doses, product names, ids.
 
     Exit code 0: no errors; 1: errors; 2: no such file.
@@ -102,19 +91,13 @@ def check(
             print_json({"files": len(files), "entries": len(entries), "faults": rows})
         else:
             _print_faults(faults)
-            typer.echo(
-                f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}"
-            )
+            found = count_text(len(faults), "fault") if faults else "no faults"
+            typer.echo(f"{count_text(len(files), 'file')}: {found}")
     raise typer.Exit(1 if faults else 0)
 
 
-@app.command("add")
-def add(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE.toml", exists=True, dir_okay=False, help="An entry.", show_default=False)
-    ],
-    replace: Annotated[bool, typer.Option("--replace", help="Replace your own entry of that id.")] = False,
-) -> None:
+@sub_command(app, "tools kb add")
+def add(file: Path, replace: bool = False) -> None:
     """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
 
     Exit code 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
@@ -135,21 +118,15 @@ def add(
     if known is not None and not replace:
         raise UsageError(f"{entry.id} is already in your knowledge base: {known}", hint="give --replace to replace it")
     target = known or user_folders()[0] / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
-    content = file.read_bytes()
     if target.exists() and known is None:
         raise UsageError(f"{target} already exists and holds another entry", hint="fix or remove that file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, content)
+    write_whole(target, file.read_bytes())
     typer.echo(f"{entry.id} added: {target}")
 
 
-@app.command("index")
-def index_corpus(
-    corpus: Annotated[Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="File of the index.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
-    as_json: AsJson = False,
-) -> None:
+@sub_command(app, "tools kb index")
+def index_corpus(corpus: Path, out: Path, replace: bool = False, as_json: bool = False) -> None:
     """Index a corpus of text for tools kb search --index. Run again, the same command reuses a finished index.
 
     A build that was stopped starts again from the beginning.
@@ -159,9 +136,7 @@ def index_corpus(
     from agrotools.knowledge.corpus import build_index
 
     started = time.monotonic()
-    progress = terminal_progress()
-    built = build_index(corpus, out, replace=replace, progress=progress)
-    manifest = built.manifest
+    manifest = build_index(corpus, out, replace=replace, progress=terminal_progress()).manifest
     if as_json:
         print_json(manifest)
         return
@@ -194,6 +169,4 @@ def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:
 
 def _print_faults(faults: "Iterable[Fault]") -> None:
     for fault in faults:
-        typer.echo(f"{fault.where}\n  {fault.message}")
-        if fault.hint:
-            typer.echo(f"  {fault.hint}")
+        typer.echo("\n  ".join(filter(None, (fault.where, fault.message, fault.hint))))

@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 GROUPS = {
     "Run": {
         "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
-        "study": ("study:study", "Run all combinations of a study file in one table."),
+        "study": ("eval_command:study", "Run all combinations of a study file in one table."),
         "score": ("score:score", "Score runs again and print their tables."),
-        "merge": ("merge:merge", "Merge the shards of a run (eval --shard) into one."),
+        "merge": ("score:merge", "Merge the shards of a run (eval --shard) into one."),
     },
     "Understand": {
         "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
         "explain": ("explain:explain", "Show one sample of a run, from question to score."),
-        "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
-        "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
+        "attribute": ("explain:attribute", "Split the points that a run lost by their cause."),
+        "gate": ("compare:gate", "Fail if a run is worse than an older one (for CI)."),
         "chart": ("chart:app", "Draw charts of runs: scores by model, difficulty or dose; calls."),
         "report": ("report:report", "Write an HTML report of runs."),
-        "view": ("view:view", "Show the runs in a folder on a local page, live."),
+        "view": ("report:view", "Show the runs in a folder on a local page, live."),
     },
     "Own data": {
-        "init": ("init:init", "Write a new benchmark: a tool, questions and a test, as a package."),
+        "init": ("build:init", "Write a new benchmark: a tool, questions and a test, as a package."),
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
-        "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),
-        "export": ("export:export", "Write a benchmark or a run in another format."),
+        "grade": ("review:grade", "Grade answers of runs blind, on a local page."),
+        "export": ("build:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {
         "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),
-        "serve": ("serve:serve", "Offer the tools to other programs, over MCP."),
+        "serve": ("tools:serve", "Offer the tools to other programs, over MCP."),
     },
     "Admin": {
         "benchmarks": ("benchmarks:app", "List, download, check and describe benchmarks."),
@@ -170,12 +170,14 @@ class LazyCommands(TyperGroup):
             return None
         target_name, summary = COMMANDS[cmd_name]
         module, _, name = target_name.partition(":")
+        from agrotools.cli.options import documented
+
         target = getattr(import_module(f"agrotools.cli.{module}"), name)
         if isinstance(target, typer.Typer):
             command = typer.main.get_group(target)
         else:
             alone = typer.Typer(**SETTINGS)
-            alone.command(cmd_name, cls=PanelCommand)(target)
+            alone.command(cmd_name, cls=PanelCommand)(documented(cmd_name, target))
             command = typer.main.get_command(alone)
         command.name, command.short_help = cmd_name, summary
         return command
@@ -230,41 +232,42 @@ def main() -> None:
         if isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
         raise
-    except ModuleNotFoundError as error:
-        if (name := str(error.name).partition(".")[0]) not in IMAGE_LIBRARIES:
-            raise
-        from agrotools.core.base import install_command
-
-        _print_error(f"{name} is not installed, and this command reads or draws pictures", install_command())
-        sys.exit(NOT_DONE)
     except Exception as error:
-        # Imported here because --help must not wait for them.
-        import sqlite3
+        if (told := _told(error)) is None:
+            raise
+        from agrotools.report.layout import harmless
 
-        from agrotools.core.base import AgrotoolsError, words_of
-
-        if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
-            _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
-            sys.exit(BAD_USAGE)
-        if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
-            _print_error("a path begins with ~ and a name, but no user has that name", "write the path in full")
-            sys.exit(BAD_USAGE)
-        if (code := code_of(error)) is None:
-            code = NOT_DONE
-            if isinstance(error, sqlite3.OperationalError):
-                _print_error(f"temporary files: {error}", "free some space, or name another folder in TMPDIR")
-            elif _lacks_memory(error):
-                _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
-            else:
-                raise
-        if isinstance(error, AgrotoolsError):
-            _print_error(error.message, error.hint)
-        elif isinstance(error, OSError):
-            # A full disk or an unreadable file can occur in any command.
-            from agrotools.core.files import remedy
-
-            _print_error(f"{_place_of(error)}: {error.strerror or error}", remedy(error))
+        message, hint, code = told
+        sys.stderr.write(harmless(f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
         sys.exit(code)
+
+
+def _told(error: Exception) -> tuple[str, str | None, int] | None:
+    """Return message, hint and exit code for an error that a user can fix; None for a bug in the program."""
+    # Imported here because --help must not wait for them.
+    import sqlite3
+
+    from agrotools.core.base import AgrotoolsError, install_command, words_of
+    from agrotools.core.files import remedy
+
+    if isinstance(error, ModuleNotFoundError):
+        name = str(error.name).partition(".")[0]
+        message = f"{name} is not installed, and this command reads or draws pictures"
+        return (message, install_command(), NOT_DONE) if name in IMAGE_LIBRARIES else None
+    if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
+        return f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8", BAD_USAGE
+    if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
+        return "a path begins with ~ and a name, but no user has that name", "write the path in full", BAD_USAGE
+    if isinstance(error, sqlite3.OperationalError):
+        return f"temporary files: {error}", "free some space, or name another folder in TMPDIR", NOT_DONE
+    code = code_of(error)
+    if code is None and _lacks_memory(error):
+        return f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)", NOT_DONE
+    if code is not None and isinstance(error, AgrotoolsError):
+        return error.message, error.hint, code
+    if code is not None and isinstance(error, OSError):  # a full disk or an unreadable file can occur in any command
+        return f"{_place_of(error)}: {error.strerror or error}", remedy(error), code
+    return None
 
 
 def _place_of(error: OSError) -> str:
@@ -289,12 +292,3 @@ def _lacks_memory(error: BaseException | None) -> bool:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
     """Write a warning in the format of other messages, without its source location."""
     sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
-
-
-def _print_error(message: str, hint: str | None) -> None:
-    # A message may quote the content of a file.
-    from agrotools.report.layout import harmless
-
-    sys.stderr.write(harmless(f"error: {message}\n"))
-    if hint:
-        sys.stderr.write(harmless(f"hint: {hint}\n"))

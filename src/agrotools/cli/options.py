@@ -1,13 +1,13 @@
-"""Groups of options that several commands share, and their expansion in the signature of a command."""
+"""Arguments and options of commands: signatures have types and defaults, ``options.toml`` all words about them."""
 
 import inspect
 import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from agrotools.plugin import TextComparisons
 
+Command = TypeVar("Command", bound=Callable[..., None])
 SIMILARITY = "similarity"
 
 
@@ -52,27 +53,48 @@ def _parameter(
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the fields of its dataclass parameters as options, and passes on the dataclasses.
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 
-    The help shows the options of a group under its ``PANEL``, those of :class:`OptionTable` as their table says.
+
+def _described(section: str, parameter: inspect.Parameter, panel: str | None = None) -> inspect.Parameter:
+    """Return a parameter with its description: of this command, else of its group, else of every command."""
+    name, said = parameter.name, dict[str, Any]()
+    for each in ("every", section.split()[0], section):
+        entry = _words().get(each, {}).get(name, {})
+        said |= {"help": entry} if isinstance(entry, str) else entry
+    flags = said.pop("flags", ())
+    if said.pop("argument", False):
+        info = typer.Argument(**said)
+    else:
+        if parameter.annotation is bool and not parameter.default:
+            flags = flags or [f"--{name.replace('_', '-')}"]  # else typer adds --no-NAME
+        info = typer.Option(*flags, rich_help_panel=panel, **said)
+    return parameter.replace(annotation=Annotated[parameter.annotation, info])
+
+
+def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters are described by the table of ``words``, as the user types it.
+
+    It takes the fields of its dataclass parameters as options, and passes on the dataclasses. The help shows the
+    options of a group under its ``PANEL``, those of :class:`OptionTable` as their table says.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type, list[str]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         group = parameter.annotation
-        if group is OptionTable:
-            options = OptionTable.parameters()
-            groups[name] = OptionTable, [each.name for each in options]
-            parameters += options
-        elif isinstance(group, type) and is_dataclass(group):
+        if group is OptionTable or (isinstance(group, type) and is_dataclass(group)):
             fields = inspect.signature(group).parameters.values()
-            for field in fields:
-                field.annotation.__metadata__[0].rich_help_panel = getattr(group, "PANEL", None)
-            groups[name] = group, [field.name for field in fields]
-            parameters += fields
+            options = (
+                OptionTable.parameters()
+                if group is OptionTable
+                else [_described(group.__name__, each, getattr(group, "PANEL", None)) for each in fields]
+            )
+            groups[name] = group, [each.name for each in options]
+            parameters += options
         else:
-            parameters.append(parameter)
+            parameters.append(parameter if group is typer.Context else _described(words, parameter))
 
     @wraps(command)
     def with_groups(**values: Any) -> None:
@@ -98,15 +120,19 @@ class Commands(TyperGroup):
             )
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DataRoot = Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")]
-Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")]
-AllowInvalid = Annotated[
-    bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
-]
-Details = Annotated[
-    bool, typer.Option("--details", help="Also show scores by task and answer type, and statistics of the run.")
-]
+def command_group(help: str) -> typer.Typer:
+    """Return an empty group of commands."""
+    return typer.Typer(cls=Commands, help=help, no_args_is_help=True, rich_markup_mode=None)
+
+
+def sub_command(app: typer.Typer, words: str, **settings: Any) -> Callable[[Command], Command]:
+    """Add a function to ``app`` as the command that a user calls by ``words``."""
+
+    def added(function: Command) -> Command:
+        app.command(words.split()[-1], **settings)(documented(words, function))
+        return function
+
+    return added
 
 
 @dataclass(frozen=True)
@@ -115,26 +141,12 @@ class TextOptions:
 
     PANEL: ClassVar = "Comparisons of texts"
 
-    extra: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
-        ),
-    ] = None
-    embedder: Annotated[
-        str | None, typer.Option("--embedder", help="Embedding model for --with similarity, e.g. all-mpnet-base-v2.")
-    ] = None
-    embedder_path: Annotated[
-        Path | None, typer.Option(help="Folder of the embedding model's files; nothing is downloaded.")
-    ] = None
+    extra: list[str] | None = None
+    embedder: str | None = None
+    embedder_path: Path | None = None
 
     def comparisons(self) -> "TextComparisons":
-        """Return the selected text comparisons.
-
-        Raises:
-            UsageError: a metric is unknown, or a package that it needs is not installed.
-        """
+        """Return the selected text comparisons."""
         from agrotools.core import UsageError
         from agrotools.plugin import TextComparisons, plugins
         from agrotools.scoring.embedders import open_embedder
@@ -156,34 +168,13 @@ class JudgeOptions:
 
     PANEL: ClassVar = "Judges"
 
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="Model that grades open answers (repeatable); its replies are stored with the run."),
-    ] = None
-    read_prose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Model that copies the values of answers in words into the form: metric fas_read."
-        ),
-    ] = None
-    judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None
-    judge_api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with their key.", show_default="OPENAI_API_KEY")
-    ] = None
-    judge_votes: Annotated[int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.")] = 1
-    judge_calibration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|shipped",
-            help="Also let the judges grade answers with known grades, and report their agreement.",
-        ),
-    ] = None
-    judge_rubrics: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file with rubrics for the judges, instead of the built-in ones."),
-    ] = None
-    judge_budget: Annotated[float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.")] = None
-    judge_price: Annotated[str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.")] = None
-    judge_concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint")
-    ] = None
+    judge: list[str] | None = None
+    read_prose: str | None = None
+    judge_base_url: str | None = None
+    judge_api_key_env: str | None = None
+    judge_votes: int = 1
+    judge_calibration: str | None = None
+    judge_rubrics: Path | None = None
+    judge_budget: float | None = None
+    judge_price: str | None = None
+    judge_concurrency: int | None = None

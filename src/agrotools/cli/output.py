@@ -96,16 +96,19 @@ def _has_no_reader(stream: TextIO | None) -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Callable[[Any], Any]) -> None:
+def show_drawing(out: "Path", as_json: bool, made: Callable[[], Any], tables: Callable[[Any], Any]) -> None:
     """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
+    from agrotools.report.curve import check_picture
     from agrotools.report.terminal import print_parts
 
+    check_picture(out)
+    result = made()
     result.draw(out)
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
     print_parts(tables(result))
-    typer.echo(f"the {noun}: {out}")
+    typer.echo(f"the chart: {out}")
 
 
 def address_printer(about: str) -> Callable[[str], None]:
@@ -142,11 +145,7 @@ def terminal_progress() -> "Progress":
 
 @contextmanager
 def stop_message(text: str, again: str = "to resume") -> Generator[None]:
-    """Within the block, Ctrl-C prints what is kept, and what the same command does (``again``), and ends the command.
-
-    Raises:
-        typer.Exit: code 130, interrupted by the user.
-    """
+    """Within the block, Ctrl-C says what is kept and what the same command does (``again``), and ends the command."""
     try:
         yield
     except KeyboardInterrupt:

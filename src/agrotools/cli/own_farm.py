@@ -26,10 +26,6 @@ def build_from_table(
 
     On a terminal, the user is asked for missing information. Otherwise the new plan is written with a list of missing
     entries, and the build stops unless ``yes`` accepts the plan unchanged.
-
-    Raises:
-        BenchmarkError: the table, the plan, the photos or the target cannot be used.
-        typer.Exit: code 3, the plan was written and must be completed first.
     """
     from agrotools.build.own_photos.building import build_from_photos
     from agrotools.build.own_photos.plan import read_plan
@@ -59,19 +55,18 @@ def build_from_table(
         plan = _new_plan(seen, out, plan_path, yes=yes)
     _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
-    for line in built.agreements:
-        typer.echo(f"observers: {line}")
-    for column, count in built.used.items():
-        typer.echo(f"used: {column}, {count} photos")
-    for line in built.skipped.lines():
-        typer.echo(f"dropped: {line}")
-    if built.n_cleaned:
-        photos = count_text(built.n_cleaned, "photo")
-        typer.echo(f"removed: place, names, dates and descriptions in the metadata of {photos} (in the copies)")
-    for line in built.warnings:
-        typer.echo(f"warning: {line}")
-    for line in built.label_checks:
-        typer.echo(f"labels: {line}")
+    cleaned = f"place, names, dates and descriptions in the metadata of {count_text(built.n_cleaned, 'photo')}"
+    said = {
+        "observers": built.agreements,
+        "used": [f"{column}, {count} photos" for column, count in built.used.items()],
+        "dropped": built.skipped.lines(),
+        "removed": [f"{cleaned} (in the copies)"] * bool(built.n_cleaned),
+        "warning": built.warnings,
+        "labels": built.label_checks,
+    }
+    for word, lines in said.items():
+        for line in lines:
+            typer.echo(f"{word}: {line}")
     return built.header
 
 
@@ -131,9 +126,11 @@ def _is_terminal() -> bool:
 
 def _print_table(seen: "DetectedTable") -> None:
     table = seen.table
-    typer.echo(f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}")
-    typer.echo(f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}")
-    typer.echo(f"rows with a photo: {len(seen.matched)}")
+    typer.echo(
+        f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}\n"
+        f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}\n"
+        f"rows with a photo: {len(seen.matched)}"
+    )
 
 
 def _print_needs(lacking: "list[OpenQuestion]") -> None:
@@ -145,15 +142,10 @@ def _print_needs(lacking: "list[OpenQuestion]") -> None:
 
 
 def _print_plan(plan: "Plan") -> None:
-    for column in plan.columns:
-        if column.is_asked:
-            column_fields = column.model_dump(exclude_none=True, exclude_defaults=True)
-            more = ", ".join(
-                f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
-            )
-            if _lacks_crop(column):
-                more = ", ".join(filter(None, (more, _NO_CROP)))
-            typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
+    for column in (column for column in plan.columns if column.is_asked):
+        fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"})
+        more = ", ".join([*(f"{key} {value}" for key, value in fields.items()), *[_NO_CROP] * _lacks_crop(column)])
+        typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
 def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":

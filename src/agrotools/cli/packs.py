@@ -2,50 +2,32 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.options import AsJson, Commands
+from agrotools.cli.options import Commands, command_group, documented, sub_command
 from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
+    from agrotools.tools.crop_weed.heads import HeadInfo
     from agrotools.tools.recognition.packs import PackInfo
 
-app = typer.Typer(
-    cls=Commands,
-    help="Train and list packs: recognisers and heads that tools use on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("Train and list packs: recognisers and heads that tools use on this machine.")
 train = typer.Typer(cls=Commands, rich_markup_mode=None)
 app.add_typer(train, name="train")
-_Labels = Annotated[
-    Path | None,
-    typer.Option(
-        help="CSV or xlsx image,label[,group], its labels headed label, class, pest, disease or weed; without it each "
-        "folder in DIR is a class.",
-        metavar="FILE",
-    ),
-]
-_SkipUnreadable = Annotated[bool, typer.Option(help="Skip images that cannot be read.")]
 
 
-@train.callback(invoke_without_command=True)
 def train_pack(
     context: typer.Context,
-    images: Annotated[Path | None, typer.Option(help="Folder of your pictures.", metavar="DIR")] = None,
-    labels: _Labels = None,
-    out: Annotated[str | None, typer.Option(help="Name of the pack, or a path (with a slash).", metavar="PACK")] = None,
-    hold_out: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of each class to hold out of training, for --held.")
-    ] = 0.3,
-    held: Annotated[
-        Path | None, typer.Option(help="Hold pictures out and write their labels to this CSV.", metavar="FILE")
-    ] = None,
-    licence: Annotated[str, typer.Option(help="Licence of the pictures, stored in the pack.")] = "",
-    skip_unreadable: _SkipUnreadable = False,
-    as_json: AsJson = False,
+    images: Path | None = None,
+    labels: Path | None = None,
+    out: str | None = None,
+    hold_out: float = 0.3,
+    held: Path | None = None,
+    licence: str = "",
+    skip_unreadable: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Train a recogniser on your own labelled pictures: tools packs train --images DIR [--labels FILE] --out PACK.
 
@@ -95,24 +77,19 @@ def train_pack(
         typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
 
 
-@train.command("pests")
-def train_pest_pack(
-    data: Annotated[
-        Path | None, typer.Option(help="Your pictures: folders of classes, or IP102.", metavar="DIR")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+train.callback(invoke_without_command=True)(documented("tools packs train", train_pack))
+
+
+@sub_command(train, "tools packs train pests")
+def train_pest_pack(data: Path | None = None, as_json: bool = False) -> None:
     """Train the recogniser of pests on the pictures of `benchmarks get pests`, or yours, in minutes (extra "train")."""
     from agrotools.benchmarks.pests import train_pests
 
     _print_figures(train_pests(data, lambda line: typer.echo(line, err=True)), as_json)
 
 
-@train.command("crop-weed")
-def train_crop_weed(
-    data: Annotated[Path, typer.Option(help="Folder that holds cwfid/truth.json.", metavar="DIR")],
-    as_json: AsJson = False,
-) -> None:
+@sub_command(train, "tools packs train crop-weed")
+def train_crop_weed(data: Path, as_json: bool = False) -> None:
     """Train the heads that separate crop from weeds, two-fold. Takes about a minute; needs the extra "train".
 
     No head is ever used on a picture that it was trained on.
@@ -124,14 +101,12 @@ def train_crop_weed(
     if as_json:
         print_json([head.model_dump(mode="json") for head in heads])
         return
-    for head in heads:
-        typer.echo(_head_line(head.name, len(head.training), head.metrics))
-    typer.echo(f"written to {heads_folder()}")
-    typer.echo(heads[0].licence_note)
+    lines = [*map(_head_line, heads), f"written to {heads_folder()}", heads[0].licence_note]
+    typer.echo("\n".join(lines))
 
 
-@app.command("list")
-def list_packs(as_json: AsJson = False) -> None:
+@sub_command(app, "tools packs list")
+def list_packs(as_json: bool = False) -> None:
     """List the packs and heads on this machine: classes, licence and accuracy."""
     from agrotools.core import ToolError
     from agrotools.tools.crop_weed.heads import list_heads, load_head
@@ -151,12 +126,9 @@ def list_packs(as_json: AsJson = False) -> None:
         rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
         print_json({**rows, "faults": faults})
         return
-    for pack in recognisers:
-        typer.echo(_pack_line(pack))
-        typer.echo(f"  {pack.licence_note}")
-    for head in heads:
-        typer.echo(_head_line(head.name, len(head.training), head.metrics))
-        typer.echo(f"  {head.licence_note}")
+    lines = [f"{_pack_line(pack)}\n  {pack.licence_note}" for pack in recognisers]
+    for line in (*lines, *(f"{_head_line(head)}\n  {head.licence_note}" for head in heads)):
+        typer.echo(line)
     if not recognisers:
         typer.echo(
             f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
@@ -183,9 +155,8 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
 def _pack_line(pack: "PackInfo") -> str:
     figures = pack.figures
     low, high = figures.accuracy_95
-    refused = (
-        "" if figures.refused_of_left_out is None else f", {figures.refused_of_left_out:.2f} of unseen classes refused"
-    )
+    left_out = figures.refused_of_left_out
+    refused = "" if left_out is None else f", {left_out:.2f} of unseen classes refused"
     return (
         f"{pack.name}: {len(pack.classes)} classes, {figures.pictures} pictures in {figures.groups} groups; "
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
@@ -193,6 +164,6 @@ def _pack_line(pack: "PackInfo") -> str:
     )
 
 
-def _head_line(name: str, pictures: int, metrics: dict[str, float]) -> str:
-    figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in metrics.items())
-    return f"{name}: crop-weed, {pictures} training pictures; {figures}"
+def _head_line(head: "HeadInfo") -> str:
+    figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in head.metrics.items())
+    return f"{head.name}: crop-weed, {len(head.training)} training pictures; {figures}"

@@ -25,11 +25,7 @@ _SECONDS_PER_REPLY, _IN_FLIGHT = 5.0, 8
 
 
 def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
-    """Return the number of records of a run, of those that it has already, and the estimated cost of the others.
-
-    Raises:
-        UsageError: the configuration does not fit the benchmark, the model or the endpoint.
-    """
+    """Return the number of records of a run, of those that it has already, and the estimated cost of the others."""
     from agrotools.analysis.study import StudyRun, inspect_run
     from agrotools.core.base import benchmark_title
     from agrotools.models.endpoint import without_keys

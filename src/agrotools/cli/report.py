@@ -1,34 +1,23 @@
-"""``agrotools report``: write a report of runs as one HTML file."""
+"""``agrotools report`` and ``view``: runs as one HTML file, on a local page, or listed in the terminal."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, DataRoot, TextOptions, with_option_groups
-from agrotools.cli.output import DONE, NOT_DONE, count_text, print_json
+from agrotools.cli.options import TextOptions
+from agrotools.cli.output import DONE, NOT_DONE, command_line, count_text, print_json
 
 
-@with_option_groups
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are shown side by side.")],
+    runs: list[Path],
     texts: TextOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write. Default: report.html in the run folder, or in this folder for several runs."),
-    ] = None,
-    image_px: Annotated[
-        int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
-    ] = 480,
-    data_root: DataRoot = None,
-    share: Annotated[
-        bool, typer.Option("--share", help="Remove coordinates, file names, folders, addresses; say what was removed.")
-    ] = False,
-    format_: Annotated[
-        str | None, typer.Option("--format", metavar="md|csv|latex", help="Print the scores as a table instead.")
-    ] = None,
-    allow_invalid: AllowInvalid = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    out: Path | None = None,
+    image_px: int = 480,
+    data_root: Path | None = None,
+    share: bool = False,
+    format_: str | None = None,
+    allow_invalid: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.core import UsageError
@@ -61,14 +50,9 @@ def report(
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         raise typer.Exit(NOT_DONE if written.damaged else DONE)
-    shown_records = (
-        f"{written.shown} of {count_text(written.records, 'record')}"
-        if written.shown < written.records
-        else count_text(written.records, "record")
-    )
-    typer.echo(
-        f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} with {count_text(written.pictures, 'image')}"
-    )
+    shown = f"{written.shown} of " * (written.shown < written.records) + count_text(written.records, "record")
+    images = count_text(written.pictures, "image")
+    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} with {images}")
     if written.removed:
         typer.echo(written.removed)
     if written.missing_pictures:
@@ -96,3 +80,42 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
                     ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
                     rows.append((name, mode, metric, task, each.value, *ends, each.n, each.n_clusters))
     return csv_text(rows)
+
+
+def view(
+    folder: Path = Path("runs"),
+    port: int | None = None,
+    data_root: Path | None = None,
+    only_list: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
+
+    Only this machine can open it, with the address that is printed. Nothing is written.
+    """
+    import sys
+
+    from agrotools.core import UsageError
+    from agrotools.report.html.server import Viewer, serve_pages
+    from agrotools.report.run_list import list_runs, runs_table
+    from agrotools.report.terminal import print_parts
+
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder of your runs")
+    runs = [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)] if as_json else []
+    if only_list and as_json:
+        print_json(runs)
+    elif only_list:
+        print_parts([runs_table([*list_runs(folder)], folder)])
+        typer.echo(f"on a page: {command_line('view', folder)}")
+    if only_list:
+        return
+
+    def started(address: str) -> None:
+        if as_json:
+            print_json({"address": address, "runs": runs})
+        else:
+            typer.echo(f"open: {address}\nPress Ctrl-C to stop")
+        sys.stdout.flush()
+
+    serve_pages(Viewer(folder, data_root), port, started)

@@ -17,7 +17,7 @@ from agrotools.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from agrotools.core import BudgetReached, Record, Score
+    from agrotools.core import BudgetReached, Mode, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Check the options before anything runs, and return the user's rubrics by benchmark.
-
-    Raises:
-        UsageError: a judge cannot be set up, rubrics cannot be read, or there are options for a judge but no judge.
-    """
+    """Check the options before anything runs, and return the user's rubrics by benchmark."""
     from agrotools.core import UsageError
 
     judges = options.judge or []
@@ -65,13 +61,7 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
-    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing.
-
-    Raises:
-        UsageError: see :func:`check_judges`.
-        RunStoreError: the files of a run cannot be read or written.
-        typer.Exit: code 130, interrupted by the user.
-    """
+    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing."""
     from agrotools.runner.store import read_manifest
 
     has_models = bool(options.judge or options.read_prose)
@@ -100,24 +90,17 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
     if not (judged.replies or judged.known or judged.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
-    stats = helper.model.stats
-    tokens = f"; {stats.tokens_text}" if judged.replies else ""
-    replies = count_text(judged.replies, "reply", "replies")
-    typer.echo(f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}", err=True)
+    tokens = f"; {helper.model.stats.tokens_text}" if judged.replies else ""
+    replies, missing = (count_text(n, "reply", "replies") for n in (judged.replies, judged.missing))
+    lines = [f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}"]
     if judged.missing:
-        typer.echo(
-            f"warning: {count_text(judged.missing, 'reply', 'replies')} missing; run the same command again to resume",
-            err=True,
-        )
+        lines.append(f"warning: {missing} missing; run the same command again to resume")
     if judged.without_images:
-        typer.echo(
-            f"warning: of {count_text(judged.without_images, 'question')} it saw the names of images, not the images",
-            err=True,
-        )
-    if judged.error is not None:
-        typer.echo(
-            f"warning: {judged.error.message}" + (f"\nhint: {judged.error.hint}" if judged.error.hint else ""), err=True
-        )
+        questions = count_text(judged.without_images, "question")
+        lines.append(f"warning: of {questions} it saw the names of images, not the images")
+    if error := judged.error:
+        lines.append(f"warning: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+    typer.echo("\n".join(lines), err=True)
     return judged.missing > 0
 
 
@@ -127,6 +110,11 @@ class Evaluated(NamedTuple):
     config: "EvalConfig"
     benchmark: "Benchmark"
     runs: "Sequence[Evaluation]" = ()
+
+    @property
+    def asked_modes(self) -> "Sequence[Mode]":
+        """Modes that the user asked for; empty for all."""
+        return () if self.config.mode == "all" else self.config.modes
 
     @property
     def stops(self) -> "list[BudgetReached]":
@@ -160,7 +148,9 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
+    from agrotools.report.html import incomparable
     from agrotools.report.settings import paper_tables
+    from agrotools.runner.store import read_manifest
 
     rescored = _rescored(runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None)
     summaries = [each.summary for each in rescored]
@@ -171,8 +161,8 @@ def show_runs(
             print_json([summary.model_dump(mode="json") for summary in summaries])
         elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
-    if not evaluated:
-        _warn_of_differences(runs)
+    for difference in [] if evaluated else incomparable([read_manifest(run) for run in runs]):
+        typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
         return 3
@@ -210,14 +200,6 @@ def _rescored(
 
     on_scored = count if with_progress else None
     return score_runs(runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored)
-
-
-def _warn_of_differences(runs: Sequence[Path]) -> None:
-    from agrotools.report.html import incomparable
-    from agrotools.runner.store import read_manifest
-
-    for difference in incomparable([read_manifest(run) for run in runs]):
-        typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
 
 
 def _write_page(
@@ -260,8 +242,7 @@ def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated:
     from agrotools.runner.ladder import references_of
 
     at = _first_model(summaries)
-    modes = () if evaluated.config.mode == "all" else evaluated.config.modes
-    measure = headline([summaries[at]], modes)
+    measure = headline([summaries[at]], evaluated.asked_modes)
     mode = measure[0].mode if measure else None
     return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
 
@@ -282,7 +263,6 @@ def _print_screen(
 
     summaries = [each.summary for each in rescored]
     at = _first_model(summaries)
-    modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     commands = next_commands(summaries[at], runs, evaluated)
     if sample := rescored[at].telling_sample:
         commands.append(command_line("explain", runs[at], sample))
@@ -291,7 +271,7 @@ def _print_screen(
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
-        print_screen(Screen(runs, rescored, references, stops, commands, page, modes))
+        print_screen(Screen(runs, rescored, references, stops, commands, page, evaluated.asked_modes))
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

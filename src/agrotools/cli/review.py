@@ -1,41 +1,30 @@
-"""``agrotools review``: review the samples of a benchmark, and write a benchmark of the accepted ones."""
+"""``agrotools review`` and ``grade``: people review samples of a benchmark, or grade answers of runs blind."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agrotools.cli.grade import print_summary
-from agrotools.cli.options import Port
 from agrotools.cli.output import address_printer, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agrotools.build.review.agreement import SummaryPart
     from agrotools.build.review.material import Applied
 
 
 def review(
-    what: Annotated[str, typer.Argument(metavar="DIR|RUN", help="Benchmark folder or name, or run folder.")],
-    reviewer: Annotated[str, typer.Option(help="Reviewer's name. Without it the page asks.")] = "",
-    port: Port = None,
-    log: Annotated[
-        Path | None, typer.Option(help="File of decisions. Default: review.jsonl in the folder.", show_default=False)
-    ] = None,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Print counts and inter-reviewer agreement, then exit.")
-    ] = False,
-    apply: Annotated[
-        bool,
-        typer.Option(
-            "--apply", help="Write the benchmark to --out, without rejected samples and with the agreed edits."
-        ),
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="New folder for --apply.")] = None,
-    disputed: Annotated[
-        Literal["keep", "drop"] | None,
-        typer.Option(help="With --apply: keep or drop samples on which reviewers disagree."),
-    ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the run's benchmark, if it was moved.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print --summary or --apply as JSON.")] = False,
+    what: str,
+    reviewer: str = "",
+    port: int | None = None,
+    log: Path | None = None,
+    summary: bool = False,
+    apply: bool = False,
+    out: Path | None = None,
+    disputed: Literal["keep", "drop"] | None = None,
+    data_root: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Review samples on a local page: pictures, question, reference calls beside the truth, answer, automatic flags.
 
@@ -76,12 +65,10 @@ def review(
     for note in material.notes:
         typer.echo(note, err=True)
 
-    about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
-
     from agrotools.build.review.app import Review, serve_review
 
-    started = address_printer(about)
-    serve_review(Review(material, journal, reviewer.strip()), port, started=started)
+    about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
+    serve_review(Review(material, journal, reviewer.strip()), port, started=address_printer(about))
 
 
 def _print_applied(applied: "Applied") -> None:
@@ -93,3 +80,69 @@ def _print_applied(applied: "Applied") -> None:
         typer.echo(f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')}")
     for fault in applied.faults:
         typer.echo(fault, err=True)
+
+
+def grade(
+    runs: list[Path],
+    reviewer: str = "",
+    rubrics: Path | None = None,
+    samples: int | None = None,
+    mode: str | None = None,
+    seed: int = 0,
+    log: Path | None = None,
+    port: int | None = None,
+    summary: bool = False,
+    data_root: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Grade answers of several runs by rubrics on a local page, without the names of the models.
+
+    Only this machine can open it, with the address that is printed. Every grade is stored at once; the same command
+    resumes. agrotools chart judges --grades compares the grades with those of models.
+    """
+    from agrotools.build.review import require_extra
+    from agrotools.build.review.agreement import ReviewJournal
+    from agrotools.build.review.grading import grading_parts, open_sheet, read_scheme, summarise_grades
+    from agrotools.core import UsageError
+    from agrotools.report.judges import Grade
+
+    if as_json and not summary:
+        raise UsageError("--json is for --summary", hint="add it")
+    if not summary:
+        require_extra()
+    sheet = open_sheet(
+        runs, scheme=read_scheme(rubrics), mode=mode, seed=seed, samples=samples, log=log, data_root=data_root
+    )
+    journal = ReviewJournal(sheet.material.journal, Grade)
+    notes = sheet.material.notes
+    if summary:
+        result = summarise_grades(sheet, journal.decisions(), notes)
+        if as_json:
+            print_json(result.model_dump(mode="json"))
+            return
+        print_summary([*grading_parts(sheet, result), *({"text": note} for note in notes)])
+        return
+    for note in notes:
+        typer.echo(note, err=True)
+
+    from agrotools.build.review.app import Grading, serve_review
+
+    answers = count_text(len(sheet.items), "answer")
+    about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
+    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=address_printer(about))
+
+
+def print_summary(parts: "Iterable[SummaryPart]") -> None:
+    """Print the paragraphs and tables of a summary of a review or a grading."""
+    from agrotools.report.layout import Paragraph, new_table
+    from agrotools.report.terminal import print_parts
+
+    for part in parts:
+        if "text" in part:
+            print_parts([Paragraph(part["text"], "")])
+            continue
+        first, *headings = part["head"]
+        table = new_table(first, headings)
+        for row in part["rows"]:
+            table.add_row(*row)
+        print_parts([table])

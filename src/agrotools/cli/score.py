@@ -1,63 +1,35 @@
-"""``agrotools score``: score a finished run again, or a file of predictions (``--predictions``, ``--format``)."""
+"""``agrotools score`` and ``merge``: score a finished run again, or a file of predictions; join the shards of a run."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.options import JudgeOptions, TextOptions
+from agrotools.cli.output import FAULTS, STOPPED, command_line, count_text, print_json, stop_message, terminal_progress
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
 
 
-@with_option_groups
 def score(
     texts: TextOptions,
     judging: JudgeOptions,
-    runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folders, or one prediction file with --format.")
-    ] = None,
-    benchmark: Annotated[
-        str | None, typer.Option(help="With --predictions: name or folder of the benchmark.", metavar="NAME")
-    ] = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Score a file of predictions as a run. A row has a sample id (or index, or question) and a prediction,"
-            " values or a transcript: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
-            metavar="FILE",
-        ),
-    ] = None,
-    model: Annotated[
-        str, typer.Option(help="With --predictions: name of the model in tables; the file's name by default.")
-    ] = "",
-    out: Annotated[Path | None, typer.Option(help="With --predictions: run folder to write.", metavar="DIR")] = None,
-    allow_invalid: AllowInvalid = False,
-    details: Details = False,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures.")
-    ] = False,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", metavar="FORMAT", help="Score a prediction file in this benchmark's format."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="With --format: the data set with the reference answers. With --predictions: its data root."),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="With --predictions: benchmark option, NAME=VALUE (repeatable)."),
-    ] = None,
-    judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
-    costs: Annotated[
-        Path | None, typer.Option(help="Print the expected cost of the answers under this cost table (TOML) instead.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    runs: list[Path] | None = None,
+    benchmark: str | None = None,
+    predictions: Path | None = None,
+    model: str = "",
+    out: Path | None = None,
+    allow_invalid: bool = False,
+    details: bool = False,
+    paper: bool = False,
+    format_: str | None = None,
+    data: Path | None = None,
+    option: list[str] | None = None,
+    judgements: Path | None = None,
+    costs: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
     from agrotools.cli.results import ask_judges, show_runs
@@ -68,19 +40,20 @@ def score(
     check_distinct(runs)
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
-            raise UsageError(
-                "--benchmark and --predictions go together, without runs and --format",
-                hint="agrotools score --benchmark NAME --predictions FILE",
-            )
-        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json=as_json)]
+            hint = "agrotools score --benchmark NAME --predictions FILE"
+            raise UsageError("--benchmark and --predictions go together, without runs and --format", hint=hint)
+        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json)]
     elif model or out or option:
-        raise UsageError(
-            "--model, --out and --option go with --predictions", hint="--benchmark NAME --predictions FILE"
-        )
+        hint = "--benchmark NAME --predictions FILE"
+        raise UsageError("--model, --out and --option go with --predictions", hint=hint)
     elif not runs:
         raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
-        print_costs(runs, costs, as_json=as_json)
+        from agrotools.report.costs import cost_tables, expected_costs
+        from agrotools.report.terminal import print_parts
+
+        expected = expected_costs(runs, costs)
+        print_json(expected.model_dump(mode="json")) if as_json else print_parts(cost_tables(expected))
         return
     if format_ is None and predictions is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
@@ -89,13 +62,7 @@ def score(
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
-        prediction_options = {
-            "data": data,
-            "judgements": judgements,
-            "embedder": texts.embedder,
-            "embedder_path": texts.embedder_path,
-        }
-        score_predictions(runs, format_, **prediction_options, as_json=as_json)
+        score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
         return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
@@ -104,14 +71,7 @@ def score(
 
 
 def make_run(
-    file: Path,
-    benchmark: str,
-    data_root: Path | None,
-    options: Sequence[str],
-    model: str,
-    out: Path | None,
-    *,
-    as_json: bool,
+    file: Path, benchmark: str, data: Path | None, options: Sequence[str], model: str, out: Path | None, as_json: bool
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.benchmarks import load_benchmark
@@ -119,7 +79,7 @@ def make_run(
     from agrotools.runner.predictions import import_predictions
 
     chosen = benchmark_options(options)
-    loaded = load_benchmark(benchmark, data_root, options=chosen)
+    loaded = load_benchmark(benchmark, data, options=chosen)
     run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
@@ -129,38 +89,16 @@ def make_run(
     return run
 
 
-def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> None:
-    """Print the expected costs of runs and of constant answers.
-
-    Raises:
-        UsageError: the table cannot be read or does not fit the runs.
-    """
-    from agrotools.report.costs import cost_tables, expected_costs
-    from agrotools.report.terminal import print_parts
-
-    costs = expected_costs(runs, table)
-    if as_json:
-        print_json(costs.model_dump(mode="json"))
-    else:
-        print_parts(cost_tables(costs))
-
-
 def score_predictions(
     files: Sequence[Path],
     format_: str,
-    *,
     data: Path | None,
     judgements: Path | None,
-    embedder: str | None,
-    embedder_path: Path | None,
+    texts: TextOptions,
+    *,
     as_json: bool,
 ) -> None:
-    """Score one prediction file as published and corrected, and print both columns.
-
-    Raises:
-        UsageError: an option does not fit the format.
-        BenchmarkError: a file cannot be read.
-    """
+    """Score one prediction file as published and corrected, and print both columns."""
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, compared_tables
     from agrotools.report.terminal import print_parts
@@ -170,16 +108,44 @@ def score_predictions(
     form = prediction_format(format_)
     if len(files) != 1:
         raise UsageError("--format scores one prediction file", hint="give its path alone")
-    options = {"embedder": embedder or embedder_path, "data": data, "judgements": judgements}
+    embedder = texts.embedder or texts.embedder_path
+    options = {"embedder": embedder, "data": data, "judgements": judgements}
     for option, value in options.items():
         if value and option in form.refused:
             message, hint = form.refused[option]
             raise UsageError(message, hint=hint)
     chosen = None
-    with nullcontext() if embedder or embedder_path else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
-        chosen = None if "embedder" in form.refused else open_embedder(embedder, embedder_path)
+    with nullcontext() if embedder else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
+        chosen = None if "embedder" in form.refused else open_embedder(texts.embedder, texts.embedder_path)
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))
     else:
         print_parts(compared_tables(compared, files[0].name))
+
+
+def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: bool = False) -> None:
+    """Merge the shards of a run (agrotools eval --shard) into the run folder that it would have without shards.
+
+    An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
+    """
+    from agrotools.cli.results import show_runs
+    from agrotools.plugin import NO_COMPARISONS
+    from agrotools.runner.shards import merge_runs
+
+    with stop_message("nothing is written", "to start anew"):
+        merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
+    for note in (*merged.gaps, *merged.notes):
+        typer.echo(f"warning: {note}", err=True)
+    if merged.gaps:
+        typer.echo(
+            f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest", err=True
+        )
+    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(merged.shards, 'shard')}", err=as_json)
+    try:
+        code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
+    except KeyboardInterrupt:
+        scoring = command_line("score", out)
+        typer.echo(f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True)
+        code = STOPPED
+    raise typer.Exit(code or (FAULTS if merged.gaps else 0))

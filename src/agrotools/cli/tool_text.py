@@ -42,14 +42,12 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
     arguments: list[tuple[str, str]] = []
     for name, schema in properties.items():
-        kind = (
-            "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else describe_schema(schema)
-        )
+        is_file = spec.agreement[name] == "file" and schema.get("type") == "string"
         default = spec.defaults.get(name)
         leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
-        note = "" if name in required else leavable
         text = f"{schema['description']}: " if "description" in schema else ""
-        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}{note}"))
+        kind = f"{'a file' if is_file else describe_schema(schema)}{leavable * (name not in required)}"
+        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}"))
     schema, results = result_schema(tool)["properties"], dict[str, str]()
     for name, field in tool.result_type.model_fields.items():
         kind, text = describe_schema(schema[name]), field.description or ""
@@ -175,11 +173,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def named_values(texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of texts ``NAME=VALUE`` by name.
-
-    Raises:
-        UsageError: a text has no equals sign.
-    """
+    """Return the values of texts ``NAME=VALUE`` by name."""
     if unnamed := [text for text in texts if "=" not in text]:
         raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
@@ -190,9 +184,6 @@ def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
 
     Options take precedence. A value that cannot be converted to its type is passed on as text, so that the tool reports
     the error.
-
-    Raises:
-        UsageError: not a JSON object, a word that is not an option, or an option that is repeated or has no value.
     """
     try:
         arguments = json.loads(as_json)

@@ -1,27 +1,22 @@
-"""``agrotools tools``: list, describe and run tools, and compare their back-ends."""
+"""``agrotools tools`` and ``serve``: list, describe and run tools, compare their back-ends, and offer them over MCP."""
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 
 from agrotools.cli.kb import app as kb
-from agrotools.cli.options import AsJson, Commands
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, print_json
+from agrotools.cli.options import command_group, sub_command
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, print_json
 from agrotools.cli.packs import app as packs
 
-app = typer.Typer(
-    cls=Commands,
-    help="List, describe, run and compare the tools; their recognisers and knowledge base.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("List, describe, run and compare the tools; their recognisers and knowledge base.")
 app.add_typer(packs, name="packs")
 app.add_typer(kb, name="kb")
 
 
-@app.command("list")
-def list_tools(as_json: AsJson = False) -> None:
+@sub_command(app, "tools list")
+def list_tools(as_json: bool = False) -> None:
     """List every tool with category and purpose, and the tools under published names with their benchmarks."""
     from agrotools.cli.tool_text import summary, tool_tables
     from agrotools.core import UsageError
@@ -42,8 +37,8 @@ def list_tools(as_json: AsJson = False) -> None:
         print_parts(tool_tables(rows))
 
 
-@app.command()
-def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_json: AsJson = False) -> None:
+@sub_command(app, "tools describe")
+def describe(tool: str, as_json: bool = False) -> None:
     """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
     from agrotools.cli.tool_text import description, result_schema
     from agrotools.report.terminal import print_parts
@@ -57,21 +52,17 @@ def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_
         print_parts(description(implementation))
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@sub_command(app, "tools run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
-    arguments: Annotated[
-        str, typer.Option(help="Arguments as a JSON object; options on the command line take precedence.")
-    ] = "{}",
-    out: Annotated[
-        Path, typer.Option(help="Folder for pictures, and for GeoTIFF and GeoJSON maps of a georeferenced raster.")
-    ] = Path("agrotools-out"),
-    backend: Annotated[str | None, typer.Option(help="Back-end of the tool, e.g. pack:NAME or vlm.")] = None,
-    vlm_model: Annotated[str | None, typer.Option(help="Vision model for --backend vlm.")] = None,
-    vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
-    vlm_api_key_env: Annotated[str | None, typer.Option(help="Environment variable with its key.")] = None,
-    as_json: AsJson = False,
+    tool: str,
+    arguments: str = "{}",
+    out: Path = Path("agrotools-out"),
+    backend: str | None = None,
+    vlm_model: str | None = None,
+    vlm_base_url: str | None = None,
+    vlm_api_key_env: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.
 
@@ -113,13 +104,10 @@ def run(
     plain = with_artifact_names(encoded, paths)
     maps = [str(path) for path in result.paths.values() if str(path) not in paths]
     if as_json:
-        artifact_rows = [
-            {**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)
-        ]
-        print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
+        rows = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
+        print_json({"result": plain, "artifacts": rows, **({"maps": maps} if maps else {})})
     else:
-        is_exact = implementation.significant_digits != 6
-        print_parts([result_table(plain, [*paths, *maps], exact=is_exact)])
+        print_parts([result_table(plain, [*paths, *maps], exact=implementation.significant_digits != 6)])
         for path in (*paths, *maps):
             typer.echo(f"wrote {path}")
 
@@ -149,28 +137,23 @@ def _find(name: str, as_json: bool) -> Any:
 
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
-    with allow_closed_pipe():
-        if as_json:
+    if as_json:
+        with allow_closed_pipe():
             print_json({"error": {**info, "message": message, "hint": hint}})
-    lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
-    for line in lines:
-        typer.echo(" ".join(line.split()), err=True)
+    for line in (f"error: {message}", f"hint: {hint}" if hint else ""):
+        if line:
+            typer.echo(" ".join(line.split()), err=True)
     raise typer.Exit(code)
 
 
-@app.command()
+@sub_command(app, "tools compare")
 def compare(
-    backends: Annotated[str, typer.Option(help="Back-ends, separated by commas, e.g. offline,pack:mine.")],
-    data: Annotated[Path, typer.Option(help="Folder of labelled photographs: a folder per class, or with --labels.")],
-    tool: Annotated[str, typer.Option(help="Tool that names or counts.")] = "diagnose_pest_disease",
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="CSV or xlsx image,label[,group]; labels of count_objects are numbers.", metavar="FILE"),
-    ] = None,
-    argument: Annotated[
-        list[str] | None, typer.Option("--argument", "-a", help="Argument of the tool, NAME=VALUE (repeatable).")
-    ] = None,
-    as_json: AsJson = False,
+    backends: str,
+    data: Path,
+    tool: str = "diagnose_pest_disease",
+    labels: Path | None = None,
+    argument: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare back-ends of a tool on your labelled photographs, paired by photograph.
 
@@ -194,18 +177,14 @@ def compare(
         print_parts([backend_table(tool, scores)])
 
 
-@app.command()
+@sub_command(app, "tools zones")
 def zones(
-    rasters: Annotated[list[Path], typer.Argument(help="GeoTIFF or ENVI files, one for each date.")],
-    zones: Annotated[
-        str, typer.Option(help="Polygons (GeoJSON, GeoPackage, shapefile) or a grid.", metavar="FILE|GRID")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the table, the map and the chart.")] = Path("agrotools-out"),
-    value: Annotated[
-        list[str] | None, typer.Option(help="cover, height, an index (ndvi) or a band (3) to measure (repeatable).")
-    ] = None,
-    band: Annotated[list[str] | None, typer.Option(help="Band of a role, R=3 or NIR=4 (repeatable).")] = None,
-    as_json: AsJson = False,
+    rasters: list[Path],
+    zones: str,
+    out: Path = Path("agrotools-out"),
+    value: list[str] | None = None,
+    band: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Measure plots or other zones in rasters of one or many dates: a table, a map and, of many dates, a chart.
 
@@ -220,3 +199,67 @@ def zones(
         return
     for line in (*table.notes, *map(str, table.files)):
         typer.echo(line)
+
+
+def serve(
+    workspace: Path = Path(),
+    tools: str = "",
+    backend: list[str] | None = None,
+    http: bool = False,
+    port: int | None = None,
+    record: Path | None = None,
+    output_schemas: bool = False,
+    timeout: float = 60.0,
+    tool_workers: int = 2,
+    config: Literal["claude-desktop", "claude-code", "cursor", "vscode"] | None = None,
+) -> None:
+    """Serve tools over MCP (Model Context Protocol) to any client: Claude, Cursor, VS Code, your own agent.
+
+    The tools open only files of the workspace. With --http the token is printed once, unless it is set in
+    AGROTOOLS_MCP_TOKEN.
+    """
+    import asyncio
+    import sys
+
+    from agrotools.core import UsageError
+    from agrotools.runner.config import tool_backends
+    from agrotools.serve.folder_tools import check_tools, open_workspace
+    from agrotools.serve.mcp import ServerOptions, access_token, client_configuration, serve_http, serve_stdio
+    from agrotools.tools import AGROTOOLS
+
+    names = check_tools([name.strip() for name in tools.split(",") if name.strip()] or AGROTOOLS)
+    folder = open_workspace(workspace.expanduser()).root
+    assert folder is not None
+    if port is not None and not http:
+        raise UsageError("--port is for --http", hint="add --http")
+    if config is not None:
+        if http:
+            raise UsageError("--config is for a server that the client starts", hint="omit --http")
+        options = [("--workspace", folder), ("--tools", tools), ("--record", record and record.absolute())]
+        options += [("--backend", each) for each in backend or []]
+        options += [("--timeout", timeout)] * (timeout != ServerOptions.timeout_s)
+        options += [("--tool-workers", tool_workers)] * (tool_workers != ServerOptions.workers)
+        arguments = [text for name, value in options if value for text in (name, str(value))]
+        arguments += ["--output-schemas"] * output_schemas
+        content, place = client_configuration(config, arguments)
+        typer.echo(f"# {place}", err=True)
+        typer.echo(content)
+        return
+    chosen = ServerOptions(folder, names, tool_backends(backend or []), record, output_schemas, tool_workers, timeout)
+    if not http:
+        if sys.stdin.isatty():
+            typer.echo(
+                "waiting for an MCP client on standard input; --config CLIENT shows how to connect one", err=True
+            )
+        asyncio.run(serve_stdio(chosen))
+        return
+    token, is_new = access_token()
+
+    def started(address: str) -> None:
+        typer.echo(f"serving {len(names)} tools on {folder}\naddress: {address}")
+        if is_new:
+            typer.echo(f"token: {token}")
+        typer.echo("Press Ctrl-C to stop")
+
+    asyncio.run(serve_http(chosen, port or 0, token, started))
+    raise typer.Exit(STOPPED)

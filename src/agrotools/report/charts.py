@@ -6,7 +6,7 @@ Agent-X (depth) and AgriEval (size).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
-from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, in_percent, plain_text
+from agrotools.report.curve import check_picture, common_mode, draw_lines, in_percent, plain_text, save_figure
 from agrotools.report.layout import DASH, Cell, Table, new_table, percent, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
@@ -119,9 +119,7 @@ class Chart(FrozenModel):
             figure.set_size_inches(width, height + 0.16 * (-(-len(labels) // columns) - 1))
             figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         left_out = [note for note in self.notes if "not shown" in note]
-        title = "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
-        figure.suptitle(plain_text(title), fontsize=9, wrap=True)
-        figure.savefig(path, dpi=DPI)
+        save_figure(figure, path, "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out]))
 
 
 class _Case(NamedTuple):
@@ -182,7 +180,13 @@ def chart_of(
         axes = {} if kind == "difficulty" else {CALLS: _by_calls(read)}
         if by_difficulty := _by_difficulty(read):
             axes[DIFFICULTY] = by_difficulty
-        rows = [row for axis, groups in axes.items() for row in _group_rows(read, axis, groups, kind == "difficulty")]
+        rows = [
+            ChartRow(model=name, axis=axis, group=group, value=value)
+            for axis, groups in axes.items()
+            for name in read.tallies
+            for group, samples in groups.items()
+            if (value := read.mean(name, samples, whole=kind == "difficulty"))
+        ]
         grouped = frozenset[str]().union(*(each for groups in axes.values() for each in groups.values()))
         if not rows:
             needs = "a difficulty" if kind == "difficulty" else "reference calls or a difficulty"
@@ -227,10 +231,9 @@ def _read(runs: Sequence[str | Path], mode: str | None, metric: str | None, *, w
         tallies[name] = scored_run(folder, collect)
     in_all = [each.modes[mode].metrics if mode in each.modes else [] for each in tallies.values()]
     known = [each for each in in_all[0] if all(each in names for names in in_all)]
-    compared = [each for each in known if mode in METRICS[each].compared_in]
-    chosen = next((each for each in compared if common_samples([*tallies.values()], mode, each)), "")
-    chosen = metric or chosen
-    shared = common_samples([*tallies.values()], mode, chosen) if chosen in known else frozenset[str]()
+    wanted = [each for each in known if each == metric or (metric is None and mode in METRICS[each].compared_in)]
+    found = ((each, common_samples([*tallies.values()], mode, each)) for each in wanted)
+    chosen, shared = next((each for each in found if each[1]), ("", frozenset[str]()))
     if not shared:
         raise UsageError(
             f"the runs have no sample with {metric or 'a score'} in common",
@@ -299,17 +302,17 @@ def _size_rows(read: _Runs, attributes: Mapping[str, ModelAttributes], by: str) 
 
 
 def _call_rows(read: _Runs) -> tuple[list[CallRow], list[str]]:
-    samples = [each for each in read.shared if read.cases[each].calls]
-    if not samples:
+    calls = {sample: n for sample in read.shared if (n := read.cases[sample].calls)}
+    if not calls:
         raise UsageError("no sample of these runs has reference calls", hint="take runs of another benchmark")
     rows: list[CallRow] = []
     for name, of_run in read.outcomes.items():
         outcomes = {
-            outcome: sum(sum(each[outcome] for each in of_run[sample]) / len(of_run[sample]) for sample in samples)
+            outcome: sum(sum(each[outcome] for each in of_run[sample]) / len(of_run[sample]) for sample in calls)
             for outcome in CALL_OUTCOMES
         }
-        rows.append(CallRow(model=name, outcomes=outcomes, needed=sum(read.cases[each].calls or 0 for each in samples)))
-    left_out = len(read.shared) - len(samples)
+        rows.append(CallRow(model=name, outcomes=outcomes, needed=sum(calls.values())))
+    left_out = len(read.shared) - len(calls)
     return rows, [f"{left_out} samples without reference calls are not shown"] if left_out else []
 
 
@@ -334,23 +337,12 @@ def _by_difficulty(read: _Runs) -> dict[str, frozenset[str]]:
         ranked = sorted(levels.values())
         cuts = [ranked[len(ranked) * third // 3] for third in (1, 2)] if ranked else []
         stated = {sample: _THIRDS[sum(level >= cut for cut in cuts)] for sample, level in levels.items()}
-    order = [*_THIRDS, *_LEVELS]
+    places = {name: at for at, name in enumerate([*_THIRDS, *_LEVELS])}
     names = sorted(
-        set(stated.values()),
-        key=lambda name: (
-            order.index(name.lower()) if name.lower() in order else 99,
-            float(name) if name.isdecimal() else 0.0,
-            name,
-        ),
+        {*stated.values()},
+        key=lambda name: (places.get(name.lower(), 99), float(name) if name.isdecimal() else 0.0, name),
     )
     return {name: frozenset(sample for sample, each in stated.items() if each == name) for name in names}
-
-
-def _group_rows(read: _Runs, axis: str, groups: Mapping[str, frozenset[str]], whole: bool) -> Iterator[ChartRow]:
-    for name in read.tallies:
-        for group, samples in groups.items():
-            if value := read.mean(name, samples, whole=whole):
-                yield ChartRow(model=name, axis=axis, group=group, value=value)
 
 
 def chart_tables(chart: Chart) -> list[Table]:

@@ -214,11 +214,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:
-    """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down.
-
-    Raises:
-        RunStoreError: the records of a run cannot be read.
-    """
+    """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down."""
     indices = [record_index(run) for run in runs]
     flips: dict[str, Flips] = {}
     for mode, each in comparison.flips.items():
@@ -304,7 +300,10 @@ def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list
         headings = [Column((names[each.run],), "run") if several else Column((each.mode,)) for each in columns]
         table = new_table(f"Errors by class{f', {mode}' * several}", headings, first=22)
         for error in _known_classes(columns):
-            table.add_row(_error_label(error, columns), *(_error_cell(error, each, link) for each in columns))
+            rows = [each.errors[error] for each in columns if error in each.errors]
+            units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
+            label = f"{error.replace('_', ' ')} ({', '.join(units)})"
+            table.add_row(label, *(_error_cell(error, each, link) for each in columns))
         tables += [table] * bool(columns)
     for table in tables[-1:]:
         table.notes += _error_legend(counted, several=several)
@@ -315,13 +314,6 @@ def _known_classes(columns: Sequence[_Errors]) -> list[str]:
     """Return the classes that could be determined in any of the columns, in the order of the taxonomy."""
     known = {row.error for each in columns for row in each.errors.values() if row.count is not None}
     return [error for error in CLASSES if error in known]
-
-
-def _error_label(error: str, columns: Sequence[_Errors]) -> str:
-    """Return the name of a class with the units that are counted in the columns."""
-    rows = [each.errors[error] for each in columns if error in each.errors]
-    units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
-    return f"{error.replace('_', ' ')} ({', '.join(units)})"
 
 
 def _error_cell(error: str, column: _Errors, link: Link | None) -> Cell:

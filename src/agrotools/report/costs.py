@@ -119,18 +119,17 @@ class Question(NamedTuple):
 
     def cost(self, table: CostTable, answer: str | float | None, *, refused: bool = False) -> float:
         """Return the cost of an answer; None is one that cannot be used."""
+        unusable = table.unusable if self.costs.unusable is None else self.costs.unusable
         if refused:
             return table.refusal if self.costs.refusal is None else self.costs.refusal
-        cost = None
-        if answer is not None and not self.answerable:
-            cost = table.unfounded
-        elif isinstance(answer, str):
+        if answer is None:
+            return unusable
+        cost = None if self.answerable else table.unfounded
+        if self.answerable and isinstance(answer, str):
             cost = self.costs.of_label(_truth(self.slot), answer)
-        elif answer is not None and isinstance(self.slot, ToleranceSlot | ExactSlot):
-            cost = self.costs.of_number(self.slot, answer)
-        if cost is None:
-            return table.unusable if self.costs.unusable is None else self.costs.unusable
-        return cost
+        elif self.answerable and isinstance(self.slot, ToleranceSlot | ExactSlot):
+            cost = self.costs.of_number(self.slot, float(answer))
+        return unusable if cost is None else cost
 
 
 class PolicyCost(FrozenModel):
@@ -164,6 +163,8 @@ _Key = tuple[str, str]
 
 
 class _RunCosts(NamedTuple):
+    """Costs and kinds of the answers of a run, of all epochs, by question."""
+
     model: str
     costs: dict[_Key, list[float]]
     kinds: dict[_Key, list[str]]
@@ -206,16 +207,15 @@ def expected_costs(
     if not keys:
         raise UsageError(f"no slot of the table has a valid {mode} record in every run", hint="give fewer runs")
     used = {question.entry for question in questions.values()}
-    entries = dict.fromkeys(questions[key].entry for key in keys)
+    by_entry = defaultdict[str, list[_Key]](list)
+    for key in keys:
+        by_entry[questions[key].entry].append(key)
     return ExpectedCosts(
         unit=table.unit,
         mode=mode,
         n_uncovered=len(uncovered),
         unused=tuple(entry for entry in table.slots if entry not in used),
-        entries={
-            entry: _of_entry([key for key in keys if questions[key].entry == entry], questions, parts, table)
-            for entry in entries
-        },
+        entries={entry: _of_entry(of_entry, questions, parts, table) for entry, of_entry in by_entry.items()},
     )
 
 

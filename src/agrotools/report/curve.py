@@ -29,9 +29,10 @@ from agrotools.tools.plotting.sheet import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ORACLE = "baseline:oracle"
-DPI = 150
+_DPI = 150
 _COMBINED = "several doses"
 _SUFFIXES = (".svg", ".png", ".pdf")
 _Doses = tuple[tuple[str, float], ...]
@@ -95,8 +96,7 @@ class Curve(FrozenModel):
             panel.set_xlabel(kind)
         axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
-        figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
-        figure.savefig(path, dpi=DPI)
+        save_figure(figure, path, f"{self.benchmark}, {self.mode}, {self.n} samples")
 
 
 def draw_lines(
@@ -148,6 +148,12 @@ def check_picture(path: str | Path) -> None:
         raise UsageError(f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}")
 
 
+def save_figure(figure: "Figure", path: str | Path, title: str) -> None:
+    """Write a figure with a title over it."""
+    figure.suptitle(plain_text(title), fontsize=9, wrap=True)
+    figure.savefig(path, dpi=_DPI)
+
+
 def in_percent(estimates: Sequence[Estimate]) -> tuple[list[float], list[list[float]]]:
     """Return values in percent, and the lengths of their intervals below and above; 0 without an interval."""
     below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates]
@@ -170,7 +176,7 @@ def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
 
 
 class _RunScores(NamedTuple):
-    """Scores of a run: mean score, cluster, and mean number of calls over epochs of each sample."""
+    """Scores of a run: mean score and number of calls over epochs, and cluster, of each sample that has a score."""
 
     model: str
     doses: _Doses
@@ -195,15 +201,14 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     _check_runs(folders, manifests)
     mode = common_mode(manifests, mode)
     parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
-    known = set.union(*(set(part.clusters) for part in parts))
-    common = set.intersection(*(set(part.scores) for part in parts))
-    if not common:
+    known = set.union(*(set(part.scores) for part in parts))
+    shared = [sample_id for sample_id in parts[0].clusters if all(sample_id in part.scores for part in parts)]
+    if not shared:
         raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
-    shared = [sample_id for sample_id in parts[0].clusters if sample_id in common]
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
     derivable = all(part.derivable for part in parts)
-    scores = {(part.model, part.doses): part.scores for part in parts}
-    values = {key: [each[sample_id] for sample_id in shared] for key, each in scores.items()}
+    runs_by_dose = {(part.model, part.doses): part for part in parts}
+    values = {key: [part.scores[sample_id] for sample_id in shared] for key, part in runs_by_dose.items()}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
@@ -215,7 +220,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         n_dropped=len(known) - len(shared),
         points=tuple(
             _point(model, each, values, clusters, derivable=derivable).model_copy(
-                update={"recovery": _recovery(model, each, parts, scores)}
+                update={"recovery": _recovery(model, each, runs_by_dose)}
             )
             for model in models
             for each in doses
@@ -243,14 +248,11 @@ def _check_runs(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
         raise UsageError("no run is on degraded pictures or has faults", hint=hint)
 
 
-def _recovery(
-    model: str, doses: _Doses, parts: Sequence[_RunScores], scores: Mapping[tuple[str, _Doses], Mapping[str, float]]
-) -> tuple[Recovery, ...]:
+def _recovery(model: str, doses: _Doses, runs: Mapping[tuple[str, _Doses], _RunScores]) -> tuple[Recovery, ...]:
     """Return the recovery of a run from its faults, beside the same model at the same other doses without faults."""
-    runs = {part.doses: part for part in parts if part.model == model}
-    clean = runs.get(tuple(each for each in doses if each[0] not in Faults.model_fields))
-    before = {name: (each, clean.calls[name]) for name, each in scores[model, clean.doses].items()} if clean else None
-    return recoveries(runs[doses].faulty, before)
+    clean = runs.get((model, tuple(each for each in doses if each[0] not in Faults.model_fields)))
+    before = {name: (each, clean.calls[name]) for name, each in clean.scores.items()} if clean else None
+    return recoveries(runs[model, doses].faulty, before)
 
 
 def _name(manifest: Manifest) -> str:

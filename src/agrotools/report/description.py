@@ -94,10 +94,11 @@ def _table(title: str, counts: Mapping[str, int]) -> Table:
 
 
 class _Panel(NamedTuple):
+    """Bars of counts, with their shares of ``total``."""
+
     title: str
     counts: Mapping[str, int]
     total: int
-    """Total that shares are computed from."""
 
 
 def description_png(described: Description) -> bytes:

@@ -189,8 +189,7 @@ def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[Slot
     """Yield one reading for each row of ``slots``; rows of other slots are left out."""
     by_name = {slot.name: slot for slot in slots}
     for row in rows:
-        if row.slot is not None and row.slot in by_name:
-            slot = by_name[row.slot]
+        if slot := by_name.get(row.slot or ""):
             yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
 
 
@@ -233,13 +232,11 @@ _TRUTH, _IMPLIED = "summ_acc_truth", "summ_acc"
 
 
 def _fields(reading: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
-    field = reading.get(name)
-    return field if isinstance(field, dict) else {}
+    return field if isinstance(field := reading.get(name), dict) else {}
 
 
 def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
-    field = reading.get(name)
-    return field if isinstance(field, list) else []
+    return field if isinstance(field := reading.get(name), list) else []
 
 
 def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
@@ -318,18 +315,18 @@ _UNREAD = {
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
-    why = _UNREAD.get(str(reading.get("rule")))
-    if reading.get("rule") == "refused" and isinstance(slot, PlotSlot):
+    read, rule, off_by, facts = (reading.get(name) for name in ("value", "rule", "off_by", "facts"))
+    why = _UNREAD.get(str(rule))
+    if rule == "refused" and isinstance(slot, PlotSlot):
         why = "no chart was drawn, which counts as a refusal"
     if reading.get("termination") == "no_form":
         return f"{why or 'another value of the answer form is missing'}, after two requests"
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
-    if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
+    if isinstance(slot, AbstainSlot) and rule == "answered":
         return "the files do not allow an answer, and the reply is not a refusal"
     if why is not None:
         return why
-    read, off_by, facts = (reading.get(name) for name in ("value", "off_by", "facts"))
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
         # "12 %" of a value in percent could be read as a relative error.
@@ -357,11 +354,11 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
 def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
     """Return which labels are missing or wrong; empty if none is."""
     asserted = {str(item) for item in read}
-    if not asserted:
-        return "the answer names none of the labels"
-    differing = {"missing ": expected - asserted, "wrong: ": asserted - expected}
-    texts = [f"{words}{', '.join(sorted(labels))}" for words, labels in differing.items() if labels]
-    return harmless("; ".join([f"answer names {', '.join(sorted(asserted))}", *texts])) if texts else ""
+    if asserted == expected:
+        return ""
+    parts = {"answer names ": asserted, "missing ": expected - asserted, "wrong: ": asserted - expected}
+    texts = [f"{words}{', '.join(sorted(labels))}" for words, labels in parts.items() if labels]
+    return harmless("; ".join(texts)) if asserted else "the answer names none of the labels"
 
 
 def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:

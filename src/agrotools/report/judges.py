@@ -20,7 +20,7 @@ from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, T
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import run_names
-from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, plain_text
+from agrotools.report.curve import check_picture, common_mode, draw_lines, save_figure
 from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -140,8 +140,7 @@ class JudgeAgreement(FrozenModel):
         draw_lines(panel, self.models, series, sideways=True)
         panel.set_xlabel("mean score (%)")
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
-        figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
-        figure.savefig(path, dpi=DPI)
+        save_figure(figure, path, f"{self.benchmark}, {self.mode}, {self.n} samples")
 
 
 Values = dict[str, list[float]]
@@ -307,10 +306,10 @@ def _pair(
         return library.spearmanr(*single).statistic if all(len(x) > 2 and np.ptp(x) > 0 for x in single) else np.nan
 
     number = {label: at for at, label in enumerate(dict.fromkeys(clusters))}
-    cluster_of = np.array([number[label] for label in clusters])
+    cluster_of, n = np.array([number[label] for label in clusters]), len(number)
     columns = np.arange(len(clusters))
-    drawn = np.random.default_rng(0).multinomial(len(number), [1 / len(number)] * len(number), size=_DRAWS)
-    draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn] if len(number) >= _FEWEST_CLUSTERS else []
+    drawn = np.random.default_rng(0).multinomial(n, [1 / n] * n, size=_DRAWS) if n >= _FEWEST_CLUSTERS else ()
+    draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn]
     fields: dict[str, Any] = {}
     for name, statistic in (("tau", tau), ("rho", rho)):
         value = float(statistic(columns))

@@ -1,7 +1,7 @@
 """Text and tables of reports: short and harmless values of models and tools, and one model of a table.
 
-A table is built once from scored data. It is shown on a terminal (:mod:`agrotools.report.terminal`), on a page
-(:mod:`agrotools.report.html.templates`), and as CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
+A table is built once from scored data. It is shown on a terminal (:mod:`agrotools.report.terminal`), and on a page, as
+CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -283,9 +283,7 @@ def whole_points(value: float, out_of: int = 100) -> str:
 
 
 def detectable_points(estimates: Iterable[Estimate], out_of: int = 100) -> str:
-    """Return the difference that two runs like these must have to be detectable: the largest of them, in points.
-
-    Empty if none of them has an interval."""
+    """Return the difference in points that two runs like these must have to be detectable; empty without intervals."""
     known = [each.detectable for each in estimates if each.detectable is not None]
     return whole_points(max(known), out_of) if known else ""
 

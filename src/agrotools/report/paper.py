@@ -77,15 +77,13 @@ class _Part:
             hits = comparison.errors[column]
             rows = [(float(error in hits), cluster) for error, cluster in self.errors if error in known]
         else:
-            rows = [
-                (fmean(values), cluster)
-                for (metric, _), (cluster, columns, values) in self.items.items()
-                if metric == (comparison.scores or _SECONDS)
-                and (not comparison.scores or column.rstrip("?") in (OVERALL, *columns))
-            ]
-        means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
+            metric, wanted = comparison.scores or _SECONDS, column.rstrip("?")
+            items = [item for (name, _), item in self.items.items() if name == metric]
+            counted = (item for item in items if not comparison.scores or wanted in (OVERALL, *item[1]))
+            rows = [(fmean(values), cluster) for cluster, _, values in counted]
         if not rows:
             return None
+        means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
         if not (comparison.scores or comparison.errors):
             return estimate_difference(means, [0.0] * len(means), clusters)  # an interval for values above 1
         return estimate_mean(means, clusters)
@@ -185,6 +183,8 @@ class RunsBesidePaper:
     def _explanations(self) -> list[str]:
         settings = {part.setting for part in self._parts}
         metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
+        in_text = [row for row in published_rows(self.paper.benchmark) if row.table == IN_TEXT]
+        told = [row for row in in_text if row.metric.startswith(metrics)]
         return [
             "Values in percent where the heading names no unit, beneath them 95 % intervals over clusters of samples "
             f"(none under {MIN_CLUSTERS} clusters); n: questions, epochs averaged, or errors.",
@@ -192,13 +192,7 @@ class RunsBesidePaper:
             f"{MARK} as printed in {self.paper.title} (arXiv {self.paper.arxiv}): {self.paper.protocol}. Its "
             "questions, prompts and reading of answers are not those of the runs: differences need not be of models.",
             *(each.note for each in self._comparisons if each.note),
-            *(
-                _sentence(row)
-                for row in published_rows(self.paper.benchmark)
-                if row.table == IN_TEXT
-                and row.metric.startswith(metrics)
-                and (row.access == "people" or row.setting in settings)
-            ),
+            *(_sentence(row) for row in told if row.access == "people" or row.setting in settings),
         ]
 
 

@@ -31,9 +31,6 @@ from agrotools.scoring.attribution import TOOL, Attribution, JointParts, Split, 
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
 
-_WORDS = {"tools": "tools that are offered"}
-"""Headings of groups whose names are unclear."""
-
 
 def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield label and a figure of each column, for families with their task types, answer types, and groups.
@@ -58,7 +55,7 @@ def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str,
     yield "By answer type", []
     yield from rows(answer_types, _ordered(ANSWER_TYPES, answer_types))
     for group in _ordered((), [figure.by_group for figure in figures]):
-        yield f"By {_WORDS.get(group) or _words(group)}", []
+        yield f"By {'tools that are offered' if group == 'tools' else _words(group)}", []
         values = [figure.by_group.get(group, {}) for figure in figures]
         yield from ((f"  {value}", [part.get(value) for part in values]) for value in _ordered((), values))
 
@@ -202,12 +199,11 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         yield f"median IoU of boxes {counts.median_box_iou:.2f}"
     if counts.choice_set_jaccard is not None:
         yield f"mean Jaccard overlap of sets {percent(counts.choice_set_jaccard)}"
-    dear = counts.spent.get("seconds")
-    if counts.successes and dear is not None and dear.per_success is not None:
-        each = [counts.spent[name].per_success for name in ("input_tokens", "output_tokens") if name in counts.spent]
+    per_success = {name: each.per_success for name, each in counts.spent.items()}
+    if counts.successes and (seconds := per_success.get("seconds")) is not None:
+        each = [per_success[name] for name in ("input_tokens", "output_tokens") if name in per_success]
         tokens = "" if not each or None in each else f" and {sum(filter(None, each)):.0f} tokens"
-        samples = count_text(counts.successes, "sample")
-        yield f"{samples} fully correct; {dear.per_success:.2f} s{tokens} per correct sample"
+        yield f"{count_text(counts.successes, 'sample')} fully correct; {seconds:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
         total, mean = number_text(cost.total, 4), number_text(cost.per_record, 4)
         yield f"cost of the agent, by its reports: {total} USD, {mean} USD per record"
@@ -230,11 +226,11 @@ def _short(amount: Amount | None) -> str:
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
-    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries) if summary.judging is not None)
-    return [f"{of_run}{line}" for of_run, panel in judged for line in panel_lines(panel)]
+    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries))
+    return [f"{of_run}{line}" for of_run, panel in judged if panel is not None for line in _panel_lines(panel)]
 
 
-def panel_lines(panel: Panel) -> Iterator[str]:
+def _panel_lines(panel: Panel) -> Iterator[str]:
     """Yield a line for each judge, for the agreement between judges, and for each calibration."""
     for judge in panel.judges:
         mean = f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}" if judge.mean is not None else ""

@@ -18,9 +18,9 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
     form = prediction_format(compared.format)
     title = f"{name}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}"
     table = new_table(title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")])
-    for metric in metric_ids(compared):
-        if _has_figure(compared, metric):
-            table.add_row(*_row(compared, metric))
+    for row in (_row(compared, metric) for metric in metric_ids(compared)):
+        if row:
+            table.add_row(*row)
     prefix = f"{form.family}.NAME"
     ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
     table.notes += [f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."] * bool(table.rows)
@@ -46,27 +46,17 @@ def metric_ids(compared: ScoredFile) -> list[str]:
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _has_figure(compared: ScoredFile, metric: str) -> bool:
-    published = compared.published.metrics if compared.published else {}
-    theirs, ours = _ends(compared)
-    return metric + theirs in published or metric + ours in compared.corrected.metrics
-
-
-def _ends(compared: ScoredFile) -> tuple[str, str]:
-    """Return the suffixes of the ids of published and of corrected metrics."""
-    form = prediction_format(compared.format)
-    return form.published_suffix, form.corrected_suffix
-
-
 def _row(compared: ScoredFile, metric: str) -> list[Cell | str]:
-    published, corrected = compared.published, compared.corrected
-    of_theirs, of_ours = _ends(compared)
-    theirs = published.metrics.get(metric + of_theirs) if published else None
-    mine = corrected.metrics.get(metric + of_ours)
+    """Return the cells of a metric; none if neither scorer has a figure of it."""
+    published, corrected, form = compared.published, compared.corrected, prediction_format(compared.format)
+    theirs = published.metrics.get(metric + form.published_suffix) if published else None
+    mine = corrected.metrics.get(metric + form.corrected_suffix)
+    if theirs is None and mine is None:
+        return []
     short = metric.split(".", 1)[1]
     by = [f"by {corrected.embedder}"] if corrected.embedder and short in WITH_COSINES else []
-    differs = prediction_format(compared.format).differences.get(metric, "")
-    estimate = corrected.estimate(metric + of_ours)
+    differs = form.differences.get(metric, "")
+    estimate = corrected.estimate(metric + form.corrected_suffix)
     interval = [interval_text(estimate.interval)] if estimate and estimate.interval else []
     return [
         Cell((short, *by)),

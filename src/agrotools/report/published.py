@@ -122,6 +122,7 @@ class Paper:
         return f"https://arxiv.org/abs/{self.arxiv}{self.version}"
 
 
+@cache
 def published_rows(benchmark: str) -> Sequence[PublishedRow]:
     """Return all figures of a paper in the order of its tables. The files are read once.
 
@@ -131,7 +132,9 @@ def published_rows(benchmark: str) -> Sequence[PublishedRow]:
     Raises:
         UsageError: there is no such benchmark, or it has no results.
     """
-    return _rows(benchmark)
+    about = paper(benchmark).about
+    access: dict[str, Access] = {model: kind for kind, models in about["access"].items() for model in models}
+    return tuple(_row(benchmark, entry, access, about) for entry in _entries(benchmark, "rows.csv"))
 
 
 def published_set(benchmark: str) -> Sequence[PublishedFigure]:
@@ -160,12 +163,10 @@ def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
     Raises:
         UsageError: there is no such benchmark or table.
     """
-    table_rows = [row for row in published_rows(benchmark) if row.table == table]
-    if not table_rows:
-        raise UsageError(
-            f"no published table {table!r} of {benchmark}", hint=f"tables: {', '.join(paper(benchmark).tables)}"
-        )
-    return table_rows
+    if rows := [row for row in published_rows(benchmark) if row.table == table]:
+        return rows
+    tables = ", ".join(paper(benchmark).tables)
+    raise UsageError(f"no published table {table!r} of {benchmark}", hint=f"tables: {tables}")
 
 
 def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:
@@ -194,13 +195,6 @@ def _plain_name(model: str) -> str:
 def benchmarks_with_figures() -> dict[str, PublishedFiles]:
     """Return the folders of printed figures, by the prefix of the ids of their metrics."""
     return {figures.family: figures for plugin in plugins() if (figures := plugin.paper.figures)}
-
-
-@cache
-def _rows(benchmark: str) -> tuple[PublishedRow, ...]:
-    about = paper(benchmark).about
-    access: dict[str, Access] = {model: kind for kind, models in about["access"].items() for model in models}
-    return tuple(_row(benchmark, entry, access, about) for entry in _entries(benchmark, "rows.csv"))
 
 
 def _row(

@@ -75,7 +75,6 @@ class Screen:
 
     @property
     def summaries(self) -> list[Summary]:
-        """Summaries of the runs."""
         return [each.summary for each in self.scored]
 
 
@@ -170,9 +169,9 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 def _title(shown: Screen, measure: tuple[Setting, str] | None, width: int) -> list[Text]:
     """Return benchmark with its size, and below it whether files are synthetic or open text is not in the score."""
     summary, common = shown.summaries[0], _common(shown, measure)
-    title = Text(harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip(), style="bold")
-    title.append(", quick part" if summary.quick else "", style="bold")
-    title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
+    name = harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip()
+    shard = f", shard {summary.shard}" if summary.shard else ""
+    title = Text(f"{name}{', quick part' * summary.quick}{shard}", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
         n_samples = summary.modes[measure[0].mode].n_samples if measure else estimate.n
         size = f"{estimate.n} of {n_samples} samples have this score," if estimate.n < n_samples and not common else ""
@@ -243,7 +242,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
     if ceiling < floor:
         yield f"The ceiling ({percent(ceiling)}) is below the floor ({percent(floor)}): guessing beats these tools."
     for run, name, summary in zip(shown.runs, run_names(shown.summaries), shown.summaries, strict=True):
-        if _is_baseline(summary):
+        if summary.model.startswith("baseline:"):
             continue
         with_tools = {mode: part for mode, part in summary.modes.items() if mode != "no-tool" and part.n_records}
         if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
@@ -269,10 +268,6 @@ def constant_arguments(records: Iterable[Record]) -> Iterator[tuple[tuple[str, s
     for place, values in made.items():
         if len(values) >= FEW and all(each == values[0] for each in values) and len({*map(str, asked[place])}) > 1:
             yield place, values[0], len(values)
-
-
-def _is_baseline(summary: Summary) -> bool:
-    return summary.model.startswith("baseline:")
 
 
 def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
@@ -443,7 +438,7 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
             if mode != measure[0].mode:
                 text = _other_score(mode, part, scored, measure[1])
             else:
-                text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
+                text = "" if len(names) > 1 and summary.model.startswith("baseline:") else _refusals(part)
             if text:
                 yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 

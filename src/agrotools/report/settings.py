@@ -134,11 +134,7 @@ PaperTables = tuple[str, list[Part]]
 def paper_tables(
     runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
 ) -> list[PaperTables]:
-    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables.
-
-    Raises:
-        RunStoreError: a folder is not a run, or its records cannot be read.
-    """
+    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables."""
     shown: list[PaperTables] = []
     manifests = [read_manifest(run) for run in runs]
     for name in dict.fromkeys(manifest.benchmark for manifest in manifests):

@@ -79,10 +79,8 @@ def page_tables(summaries: Sequence[Summary]) -> dict[str, Sequence[Part | str]]
 
 def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[Part]:
     """Return the tables of metrics, of gains from tools, of repeats and of differences between the runs."""
-    parts: list[Part] = []
-    for setting in settings_for(summaries):
-        if has_table(setting, summaries):
-            parts.append(setting_table(setting, summaries, notes))
+    shown = [setting for setting in settings_for(summaries) if has_table(setting, summaries)]
+    parts: list[Part] = [setting_table(setting, summaries, notes) for setting in shown]
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts.append(gain_table(summaries, notes))
@@ -130,10 +128,8 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return a line on quick parts, and one for each shard."""
-    lines = [_QUICK] if any(summary.quick for summary in summaries) else []
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
-    lines += [SHARD.format(shard) for shard in shards]
-    return lines
+    return [_QUICK] * any(summary.quick for summary in summaries) + [SHARD.format(shard) for shard in shards]
 
 
 SHARD = "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
@@ -147,8 +143,8 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     """Return the table of a setting, with a row for each run and a column for each metric."""
     metrics = shown_metrics(setting, summaries)
     columns = {metric: metric_column(metric, setting, summaries) for metric in metrics}
-    title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
-    table = new_table(_headline_title(title, summaries), columns.values())
+    title = setting.title + _by_rubrics(summaries) * setting.by_rubrics + _synthetic(summaries)
+    table = new_table(title, columns.values())
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [metric_cell(*each, setting, summary, notes) for each in columns.items()]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
@@ -183,15 +179,16 @@ def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
 
 def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
     """Return the metrics that have no column unless a run has them: metrics on request and of slots without samples."""
-    scored: set[str] = set()
-    for summary in summaries:
-        for part in summary.modes.values():
-            scored |= {*part.metrics}
-    # A mode without scores gives no information about the slots.
-    unscored = any(not part.metrics for s in summaries for part in s.modes.values())
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    scored = {metric for part in parts for metric in part.metrics}
+    unscored = any(not part.metrics for part in parts)  # a mode without scores gives no information about the slots
     columns = {metric for setting in settings_for(summaries) for metric in setting.metrics}
     on_request = frozenset(metric for metric in columns if METRICS[metric].on_request)
     return on_request if unscored else on_request | {name for name in (*OUTCOME[1:], PROCESS[-1]) if name not in scored}
+
+
+def _synthetic(summaries: Sequence[Summary]) -> str:
+    return " (synthetic)" * all(summary.synthetic for summary in summaries)
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
@@ -206,11 +203,6 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
     if not setting.marks_differences or published is None or not published.differs:
         return ""
     return notes.mark(f"Not comparable with printed scores: {'; '.join(published.differs)}.")
-
-
-def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
-    """Return the title of a table of headline metrics, marked if all runs are on synthetic benchmarks."""
-    return f"{title} (synthetic)" if all(summary.synthetic for summary in summaries) else title
 
 
 def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
@@ -280,11 +272,10 @@ def _without_score(metric: str, metrics: Mapping[str, Metric], setting: Setting,
         words = metrics.get(FAS_TEXT)
         of_words = f"; FAS text {percent(words.overall.value)}" if words else ""
         return f"the agent submits no form: its own words alone are scored{of_words}"
-    return _no_slot(metric) if metrics else _without_scores(setting, summary)
+    return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
 
 
-def _no_slot(metric: str) -> str:
-    return f"no scored sample has an answer of the kind {METRICS[metric].label} scores"
+_NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 
 def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Cell:
@@ -334,12 +325,12 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
     """Return the table of gains from tools, with a row for each run."""
-    title = "Gain from tools: end to end minus no tools, paired by sample, points"
+    title = f"Gain from tools: end to end minus no tools, paired by sample, points{_synthetic(summaries)}"
     gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
     absent = _absent(summaries)
     metrics = [metric for metric in OUTCOME[:-1] if metric in gained or metric not in absent]
     headings = [*(METRICS[metric].label for metric in metrics), "detectable"]
-    table = new_table(_headline_title(title, summaries), headings)
+    table = new_table(title, headings)
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         table.add_row(name_cell(name, summary), *_gain_cells(summary, metrics, notes))
     gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
@@ -355,7 +346,8 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
         yield from (notes.dash(note) for _ in (*metrics, "detectable"))
         return
     for metric in metrics:
-        yield difference_cell(gain[metric].overall) if metric in gain else notes.dash(_no_slot(metric))
+        reason = _NO_SLOT.format(METRICS[metric].label)
+        yield difference_cell(gain[metric].overall) if metric in gain else notes.dash(reason)
     yield Cell((detectable_points([gain["fas"].overall]) or DASH,), "dim")
 
 
@@ -387,7 +379,12 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return a line for each mode with recorded observations, one for each with invalid records, and what to do."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
+        for mode, part in summary.modes.items():
+            if n := part.counts.recorded:
+                lines.append(
+                    f"{name}, {mode}: {n} of {part.counts.tool_calls} observations are recorded ones: no tool was run "
+                    "for them, and calls that are not in the reference got an error."
+                )
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
     own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
     if any(part.invalid.n for summary in own for part in summary.modes.values()):
@@ -396,14 +393,6 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
             "--concurrency or a larger --timeout."
         )
     return lines
-
-
-def _recorded_line(name: str, mode: Mode, part: ModeSummary) -> str:
-    counts = part.counts
-    return (
-        f"{name}, {mode}: {counts.recorded} of {counts.tool_calls} observations are recorded ones: no tool was run "
-        f"for them, and calls that are not in the reference got an error."
-    )
 
 
 def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:

@@ -24,12 +24,10 @@ def console_for(file: IO[str] | None) -> Console:
     Plain text has :data:`PLAIN_WIDTH` columns, or as many as the environment variable COLUMNS says.
     """
     # Kernels of notebooks set FORCE_COLOR, which is not meant for text that goes into a page.
-    force_terminal = None if file is None else file.isatty()
+    is_terminal = None if file is None else file.isatty()
     columns = os.environ.get("COLUMNS", "").lstrip("0")  # 0: the width is not known
-    environment = {**os.environ, "COLUMNS": columns}
-    console = Console(
-        file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False, _environ=environment
-    )
+    environ = {**os.environ, "COLUMNS": columns}
+    console = Console(file=file, highlight=False, force_terminal=is_terminal, force_jupyter=False, _environ=environ)
     if not console.is_terminal and not columns.isdigit():
         console.width = PLAIN_WIDTH
     return console

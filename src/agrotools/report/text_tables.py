@@ -1,4 +1,4 @@
-"""Tables of reports as text: CSV, Markdown and LaTeX."""
+"""Tables of reports as text: CSV, Markdown, LaTeX and HTML; templates of pages and of LaTeX."""
 
 import csv
 import io
@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from agrotools.report.layout import DASH, Part, Table, harmless
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
@@ -79,21 +83,39 @@ def _spans(table: Table) -> list[tuple[str, int, int]]:
     return [(name, places[0], places[-1]) for name, places in found]
 
 
-def latex(parts: Sequence[Part], title: str) -> str:
-    """Return tables in LaTeX, for documents with the packages booktabs and graphicx."""
+def _templates(folder: str, **syntax: Any) -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-    )
+    loader = FileSystemLoader(Path(__file__).parent / folder)
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **syntax)
+
+
+def latex(parts: Sequence[Part], title: str) -> str:
+    """Return tables in LaTeX, for documents with the packages booktabs and graphicx."""
+    marks = {"block_start_string": "<%", "block_end_string": "%>"}
+    environment = _templates("", **marks, variable_start_string="<<", variable_end_string=">>")
     environment.filters["line"] = _in_latex
     tables = [(each, _spans(each)) for each in parts if isinstance(each, Table)]
     texts = [each.text for each in parts if not isinstance(each, Table)]
     return environment.get_template("tables.tex.j2").render(tables=tables, title=title, texts=texts)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+_CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
+
+
+def page_templates() -> "Environment":
+    """Return the templates of pages, which show tables with linked samples; control characters are removed."""
+    environment = _templates("html", autoescape=True, finalize=_printable)
+    environment.filters["classes"] = lambda style: " ".join(_CLASSES[word] for word in style.split())
+    return environment
+
+
+def tables_page(tables: Iterable[Table], title: str) -> str:
+    """Return a page of nothing but tables."""
+    return page_templates().get_template("tables.html.j2").render(tables=tables, title=title)
+
+
+def _printable(value: Any) -> Any:
+    return harmless(value) if type(value) is str else value

@@ -101,10 +101,6 @@ def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
     return f"{value_text(defaults[name])} (default)" if name in defaults else "left out"
 
 
-def disagreements(compared: Sequence[Agreement]) -> int:
-    return sum(item.mark == WRONG for item in compared)
-
-
 def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
     """Return the agreements of an argument score, as stored in its row."""
     compared = row.reading.get("arguments")
@@ -144,9 +140,8 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
     arguments = rows.get("arg_acc")
     if arguments is None or arguments.value >= 1:
         return ""
-    if "invalid" in arguments.reading:
-        return "right tool, but it rejects the arguments"
-    return "right tool, but the arguments do not match"
+    rejected = "invalid" in arguments.reading
+    return f"right tool, but {'it rejects the arguments' if rejected else 'the arguments do not match'}"
 
 
 # --- steps as data -----------------------------------------------------------------------------------------------
@@ -267,7 +262,7 @@ def taken_steps(
             part.about += f", fault: {fault.kind}" + ("" if fault.landed else f" (did not land: {fault.reason})")
         if match is not None and sample is not None:
             part.compare(step.call, agreements(step.call, reference[match], sample), match)
-            wrong = disagreements(part.arguments)
+            wrong = any(item.mark == WRONG for item in part.arguments)
             part.state = "wrong" if wrong else "right"
             words = f"{WRONG} differs from" if wrong else f"{RIGHT} matches"
             part.verdict = f"{words} reference step {match + 1}"
@@ -350,9 +345,10 @@ def step_blocks(part: StepPart) -> Iterator[RenderableType]:
     yield from _blocks(LabelledText("thought", part.thought, "italic dim"), LabelledText("output", part.text))
     if part.arguments:
         yield _arguments_table(part.arguments)
-    yield from _blocks(LabelledText("arguments", arguments), *part.lines)
-    yield from _blocks(LabelledText(part.result_label, error or fields, "red" if error else ""))
     yield from _blocks(
+        LabelledText("arguments", arguments),
+        *part.lines,
+        LabelledText(part.result_label, error or fields, "red" if error else ""),
         LabelledText("flags", ", ".join(part.flags), "yellow"),
         LabelledText("notes", "; ".join(part.notes), "dim"),
         LabelledText("files", files, "dim"),
@@ -361,9 +357,7 @@ def step_blocks(part: StepPart) -> Iterator[RenderableType]:
 
 
 def _blocks(*lines: LabelledText) -> Iterator[RenderableType]:
-    for each in lines:
-        if each.text:
-            yield block(each.label, each.text, each.style)
+    return (block(each.label, each.text, each.style) for each in lines if each.text)
 
 
 def _arguments_table(compared: Sequence[Agreement]) -> RenderableType:

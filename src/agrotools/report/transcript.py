@@ -15,7 +15,7 @@ from agrotools.agents.images import Preview, make_preview
 from agrotools.core import Answer, CallTools, Mode, Observation, Record, Score, Step, Unparseable, UsageError
 from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import temporary_sibling
-from agrotools.core.record import Action, Reply, ToolCall
+from agrotools.core.record import Action, ToolCall
 from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.records import Key, flat_row, iter_records
@@ -49,9 +49,6 @@ class ScoredRun:
     Args:
         run: run folder.
         images: include the pictures that the model was shown and that tools made.
-
-    Raises:
-        RunStoreError: the folder contains no run, or one that this version cannot read.
     """
 
     def __init__(self, run: Path, *, images: bool = False) -> None:
@@ -68,6 +65,10 @@ class ScoredRun:
     def records(self, mode: Mode) -> Iterator[Record]:
         """Yield the records of one mode by sample and epoch."""
         return (record for record in iter_records(self.path) if record.mode == mode)
+
+    def all_records(self) -> Iterator[Record]:
+        """Yield the records of all scored modes, by mode, sample and epoch."""
+        return (record for mode in self.summary.modes for record in self.records(mode))
 
     def means(self, record: Record) -> dict[str, float]:
         """Return the mean score of a record in each metric."""
@@ -106,7 +107,7 @@ class ScoredRun:
                     )
                 yield self._observed(step.observation, step.call.tool, f"call_{index}")
             elif step.kind == "answer":
-                yield Turn("assistant", _text([step.reply, *step.form_replies][-1], step.text), thought=step.thought)
+                yield _answer(step)
             else:
                 yield Turn("assistant", step.text)
                 yield Turn("user", step.reason)
@@ -118,9 +119,7 @@ class ScoredRun:
                 calls = tuple(replace_id(call, f"{index}_{place}") for place, call in enumerate(action.calls))
                 yield Turn("assistant", action.thought, calls=calls)
             elif isinstance(action, Answer):
-                yield Turn(
-                    "assistant", _text([action.reply, *action.form_replies][-1], action.text), thought=action.thought
-                )
+                yield _answer(action)
             else:
                 yield Turn("assistant", action.text if isinstance(action, Unparseable) else action.reason)
             if index < len(reference) and (observation := reference[index].observation):
@@ -176,8 +175,9 @@ def replace_id(call: ToolCall, number: int | str) -> ToolCall:
     return call.model_copy(update={"id": f"call_{number}"})
 
 
-def _text(reply: Reply | None, text: str) -> str:
-    return reply.text if reply is not None and reply.text else text
+def _answer(answer: Step | Answer) -> Turn:
+    reply = [answer.reply, *answer.form_replies][-1]
+    return Turn("assistant", (reply.text if reply else "") or answer.text, thought=answer.thought)
 
 
 def _data_url(path: Path) -> str:
@@ -201,11 +201,6 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
 
     Rows of samples have a column per metric (the mean of the sample's scores, null without any); arguments and results
     of steps are JSON texts.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
     """
     arrow, _ = arrow_and_parquet()
     scored = ScoredRun(run)
@@ -232,10 +227,6 @@ def write_scores(run: Path, folder: Path) -> list[Path]:
     ``value`` is in [0, 1], in [-1, 1] for FAS of unanswerable questions; ``n`` is the number of slots that it is the
     mean of, 1 for the score of a slot or a step; ``how`` is its derivation as JSON text: scorer version, judge, rule,
     and what was read.
-
-    Raises:
-        RunStoreError: the folder contains no run, or one that this version cannot read.
-        OSError: a file cannot be written.
     """
     rows = [*_score_rows(ScoredRun(run))]
     folder.mkdir(parents=True, exist_ok=True)
@@ -252,17 +243,16 @@ def write_scores(run: Path, folder: Path) -> list[Path]:
 
 
 def _score_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
-    for mode in run.summary.modes:
-        for record in run.records(mode):
-            for score in run.scores.get(record.key, ()):
-                slots = score.reading.get("slots")
-                how = {"version": score.version, "judge": score.judge, **score.reading}
-                yield {
-                    **_key(run, record),
-                    **score.model_dump(include={"slot", "step", "metric", "value"}),
-                    "n": len(slots) if isinstance(slots, dict) else 1,
-                    "how": orjson.dumps(how).decode(),
-                }
+    for record in run.all_records():
+        for score in run.scores.get(record.key, ()):
+            slots = score.reading.get("slots")
+            how = {"version": score.version, "judge": score.judge, **score.reading}
+            yield {
+                **_key(run, record),
+                **score.model_dump(include={"slot", "step", "metric", "value"}),
+                "n": len(slots) if isinstance(slots, dict) else 1,
+                "how": orjson.dumps(how).decode(),
+            }
 
 
 def _write_parquet(path: Path, columns: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Path:
@@ -278,27 +268,24 @@ _STEP_TEXTS = ("kind", "tool", "arguments", "result", "error_kind", "error", "te
 
 
 def _sample_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
-    for mode in run.summary.modes:
-        for record in run.records(mode):
-            sample = record.sample
-            yield {
-                **flat_row(record, run.scores.get(record.key, ())),
-                **_key(run, record),
-                "cluster": sample.cluster,
-                "query": sample.query,
-                "gold": gold_text(record),
-                "answer": answer_of(record),
-            }
+    for record in run.all_records():
+        yield {
+            **flat_row(record, run.scores.get(record.key, ())),
+            **_key(run, record),
+            "cluster": record.sample.cluster,
+            "query": record.sample.query,
+            "gold": gold_text(record),
+            "answer": answer_of(record),
+        }
 
 
 def _step_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
-    for mode in run.summary.modes:
-        for record in run.records(mode):
-            steps = record.trajectory.steps if record.trajectory else record.actions or ()
-            for index, step in enumerate(steps):
-                row = _step_row(step) if isinstance(step, Step) else _action_row(step, index)
-                tokens = step.reply.usage.model_dump(exclude={"cost_usd"}) if step.reply else {}
-                yield {**_key(run, record), "step": index, **row, **tokens}
+    for record in run.all_records():
+        steps = record.trajectory.steps if record.trajectory else record.actions or ()
+        for index, step in enumerate(steps):
+            row = _step_row(step) if isinstance(step, Step) else _action_row(step, index)
+            tokens = step.reply.usage.model_dump(exclude={"cost_usd"}) if step.reply else {}
+            yield {**_key(run, record), "step": index, **row, **tokens}
 
 
 def _key(run: ScoredRun, record: Record) -> dict[str, Any]:

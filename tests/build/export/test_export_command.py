@@ -3,7 +3,6 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from every_slot import TOOLS, write_every_slot
 from typer.testing import CliRunner
 
@@ -11,7 +10,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.folder import copy_artifacts
 from agrotools.build.export.gta import export_gta
-from agrotools.cli.export import export
+from agrotools.cli.main import app
 from agrotools.core import Artifact, BenchmarkError, Observation, ReferenceStep, ReferenceTrajectory, UsageError
 from agrotools.core.base import install_command
 from support.sums_benchmark import write_sums
@@ -21,9 +20,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(export)
-    app.callback()(lambda: None)
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -26,8 +26,7 @@ from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
-from agrotools.report.html.detail import listed_data, packed_data, record_data
-from agrotools.report.html.overview import Data, head_data, lost_points
+from agrotools.report.html.data import Data, head_data, listed_data, lost_points, packed_data, record_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
     FACETS,
@@ -42,10 +41,10 @@ from agrotools.report.html.runs import (
     summarise,
 )
 from agrotools.report.html.sharing import Scrubber
-from agrotools.report.html.templates import templates
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.report.tables import page_tables
+from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -57,8 +56,8 @@ MOST_LISTED = 50_000
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
-_SAMPLE, _VALUE, _MASK, _BLOCK = 2, 4, 5, 8
-"""Columns of an entry of the list: number of the sample, score, facets, block of the details (None: there are none)."""
+_MODE, _SAMPLE, _VALUE, _MASK, _BLOCK = 1, 2, 4, 5, 8
+"""Columns of an entry of the list: mode, sample, score, facets, block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -112,8 +111,6 @@ class Page:
         """Places of the entries on a live page, where they may be replaced."""
         self._modes: dict[str, int] = {}
         self._parts: dict[str, int] = {}
-        self._wrong: list[list[Any]] = []
-        """Entries of end-to-end records that lost points."""
         self._unsolved: set[int] = set()
         """Samples on which the oracle lost points."""
         self._prompts = [StoredPrompts(run.folder) for run in runs]
@@ -147,9 +144,12 @@ class Page:
         return {*sorted(names)[: max(1, most)]}
 
     def _complete(self) -> None:
-        """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
+        """Write what is collected of the last records; mark wrong ones on whose samples the oracle fails, too."""
         self._write_block()
-        self._mark_lost()
+        mode, bit = self._modes.get("end-to-end"), 1 << _FACET_BITS[TOOL_FAILED]
+        for row in self.rows if self._unsolved else ():
+            if row[_SAMPLE] in self._unsolved and row[_MODE] == mode and row[_VALUE] is not None and row[_VALUE] < 1:
+                row[_MASK] |= bit
 
     def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
@@ -174,7 +174,8 @@ class Page:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data, facets = record_data(record, scores, self._sources[at], prompts)
-        listed, query = listed_data(record, scores, self._split(at, record)), record.sample.query
+        split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+        listed, query = listed_data(record, scores, split), record.sample.query
         value, reason = listed["score"], listed["error"]
         if self.scrubber:
             files = record.sample.files
@@ -199,10 +200,9 @@ class Page:
             data["calls"],
             data["usd"],
         ]
-        if record.mode == "end-to-end" and value is not None and value < 1:
-            self._wrong.append(row)
-            if self._runs[at].manifest.model == "baseline:oracle" and record.sample.derivable:
-                self._unsolved.add(row[_SAMPLE])
+        is_oracle = self._runs[at].manifest.model == "baseline:oracle" and record.mode == "end-to-end"
+        if is_oracle and record.sample.derivable and value is not None and value < 1:
+            self._unsolved.add(row[_SAMPLE])
         place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self.pictures.fresh():
@@ -215,9 +215,6 @@ class Page:
         self._block_bytes += len(line)
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
-
-    def _split(self, at: int, record: Record) -> Mapping[str, float] | None:
-        return self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
@@ -239,23 +236,16 @@ class Page:
         return self._texts[text]
 
     def _write_block(self) -> None:
+        parts = {f"t{self._texts[text]}": text.encode("utf-8", "replace") for text in self._unwritten_texts}
         if self._block:
-            self._write(f"b{self._n_blocks}", _packed(b"\n".join(self._block)))
+            parts = {f"b{self._n_blocks}": b"\n".join(self._block), **parts}
             self._block, self._block_bytes = [], 0
             self._n_blocks += 1
-        for text in self._unwritten_texts:
-            self._write(f"t{self._texts[text]}", _packed(text.encode("utf-8", "replace")))
+        for name, content in parts.items():
+            packed = _packed(content)
+            self._detail_bytes += len(packed)
+            self._keep(name, packed)
         self._unwritten_texts = []
-
-    def _write(self, name: str, content: str) -> None:
-        self._detail_bytes += len(content)
-        self._keep(name, content)
-
-    def _mark_lost(self) -> None:
-        """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
-        for row in self._wrong:
-            if row[_SAMPLE] in self._unsolved:
-                row[_MASK] |= 1 << _FACET_BITS[TOOL_FAILED]
 
     @property
     def without_detail(self) -> int:
@@ -310,7 +300,7 @@ class Page:
         # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
         parts = {"style": style, "script": script, "head": _json(head), "index": _packed(orjson.dumps(self._index()))}
         marks = {name: Markup(f"@@{name}@@") for name in parts}
-        macros: Any = templates().get_template("page.html.j2").module
+        macros: Any = page_templates().get_template("page.html.j2").module
         shell = macros.page(
             style_hash=content_hash(style),
             script_hash=content_hash(script),

@@ -1,7 +1,4 @@
-"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget.
-
-Encoded pictures are kept in the user's cache by the content of their files, for later pages.
-"""
+"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget."""
 
 import base64
 import io
@@ -134,7 +131,14 @@ class EmbeddedPicture:
 
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 """Size in the description of a preview, which does not apply to the page."""
-Key = tuple[object, ...]
+
+
+class _Wanted(NamedTuple):
+    """Picture that is made once: hash or path of its file, kind and bands."""
+
+    content: str | None
+    kind: str
+    bands: tuple[str, ...] | None = None
 
 
 class Pictures:
@@ -142,16 +146,18 @@ class Pictures:
 
     ``shares`` is the number of distinct pictures that will be requested, files of samples counted twice: they have
     twice the share of results in the remaining budget. A picture that exceeds its share is encoded
-    more coarsely, then scaled down. ``longest_px`` limits the sides of all.
+    more coarsely, then scaled down. ``longest_px`` limits the sides of all. Encoded pictures are kept in the cache by
+    the content of their file and their share of the page; the oldest are removed.
     """
 
     def __init__(self, shares: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX) -> None:
-        self._cache = _PictureCache()
+        self._folder = cache_dir("report-pictures")
+        self._sweeper = Sweeper(self._folder, min(_CACHE_MB, limit_from_environment()))
         self.longest_px = longest_px
         self._sides_px = (longest_px, *(side for side in _SMALLER_SIDES_PX if side < longest_px))
         self._remaining = shares
         self._budget = budget_bytes
-        self._pictures: dict[Key, EmbeddedPicture | Absent] = {}
+        self._pictures: dict[_Wanted, EmbeddedPicture | Absent] = {}
         self._fresh: list[tuple[str, str]] = []
         self.bytes = 0
         self.n = 0
@@ -162,44 +168,28 @@ class Pictures:
         """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
-        return self._once(
-            (file.sha256 or file.path, file.kind, file.bands),
-            path,
-            file.name,
-            file.kind,
-            file.bands,
-            weight=FILE_SHARES,
-        )
+        return self._once(_Wanted(file.sha256 or file.path, file.kind, file.bands), path, file.name, FILE_SHARES)
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """Return the picture of a file made by a tool."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
-        kind = "mask" if artifact.kind == "mask" else _MADE
-        return self._once((artifact.sha256, kind, Path(artifact.name).suffix), path, artifact.name, kind, None)
+        return self._once(_Wanted(artifact.sha256, "mask" if artifact.kind == "mask" else _MADE), path, artifact.name)
 
     def fresh(self) -> Iterator[tuple[str, str]]:
         """Return id and data URL of each picture encoded since the last call."""
         fresh, self._fresh = self._fresh, []
         return iter(fresh)
 
-    def _once(
-        self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None, weight: int = 1
-    ) -> EmbeddedPicture | Absent:
-        if key not in self._pictures:
-            content = key[0] if isinstance(key[0], str) and _SHA256.fullmatch(key[0]) else None
+    def _once(self, wanted: _Wanted, path: Path | Absent, name: str, weight: int = 1) -> EmbeddedPicture | Absent:
+        if wanted not in self._pictures:
             share = weight * (self._budget - self.bytes) // max(self._remaining, weight)
-            self._pictures[key] = self._make(path, name, kind, bands, share, content)
+            self._pictures[wanted] = path if isinstance(path, Absent) else self._make(wanted, path, name, share)
             self._remaining -= weight
-        return self._pictures[key]
+        return self._pictures[wanted]
 
-    def _make(
-        self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
-    ) -> EmbeddedPicture | Absent:
-        if isinstance(path, Absent):
-            return path
-        is_drawing = path.suffix == ".svg"
-        encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share, content)
+    def _make(self, wanted: _Wanted, path: Path, name: str, share: int) -> EmbeddedPicture | Absent:
+        encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(wanted, path, name, share)
         if isinstance(encoded, Absent):
             return encoded
         picture = replace(encoded.picture, id=f"p{self.n}")
@@ -209,23 +199,29 @@ class Pictures:
         self._fresh.append((picture.id, encoded.url))
         return picture
 
-    def _thumbnail(
-        self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
-    ) -> "_Encoded | Absent":
+    def _thumbnail(self, wanted: _Wanted, path: Path, name: str, share: int) -> "_Encoded | Absent":
         step = int(math.log(max(share, 1), _SHARE_STEP))
         share = int(_SHARE_STEP**step)
-        fields = [_ENCODING, content or sha256_of_file(path), kind, bands, path.suffix, self.longest_px, step]
+        content = wanted.content if _SHA256.fullmatch(wanted.content or "") else sha256_of_file(path)
+        fields = [_ENCODING, content, wanted.kind, wanted.bands, path.suffix, self.longest_px, step]
         key = sha256_of_json(fields)
-        encoded = self._cache.get(key)
+        stored = self._folder / key[:2] / f"{key}.json"
+        with suppress(OSError, ValueError, TypeError):
+            url, picture, is_shrunk = orjson.loads(stored.read_bytes())
+            self._sweeper.mark_used(stored)
+            return _Encoded(url, EmbeddedPicture(**picture), is_shrunk)
+        decoded = _decoded(path, name, wanted, self.longest_px)
+        if isinstance(decoded, Absent):
+            return decoded
+        encoded = self._fitting(*decoded, share)
         if encoded is None:
-            decoded = _decoded(path, name, kind, bands, self.longest_px)
-            if isinstance(decoded, Absent):
-                return decoded
-            encoded = self._fitting(*decoded, share)
-            if encoded is None:
-                self.shrunk += 1
-                return Absent("omitted to keep the page small")
-            self._cache.put(key, encoded)
+            self.shrunk += 1
+            return Absent("omitted to keep the page small")
+        new = orjson.dumps([encoded.url, asdict(encoded.picture), encoded.is_shrunk])
+        with suppress(OSError):  # the disk is full or read-only
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(stored, new, synced=False)
+            self._sweeper.record_write(len(new))
         return encoded
 
     def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
@@ -244,35 +240,6 @@ class _Encoded(NamedTuple):
     picture: EmbeddedPicture
     is_shrunk: bool
     """True if it was scaled down because of its share."""
-
-
-class _PictureCache:
-    """Encoded pictures on disk by the content of their file and their share of the page; the oldest are removed."""
-
-    def __init__(self) -> None:
-        self.folder = cache_dir("report-pictures")
-        self._sweeper = Sweeper(self.folder, min(_CACHE_MB, limit_from_environment()))
-
-    def get(self, key: str) -> _Encoded | None:
-        path = self._path(key)
-        try:
-            url, picture, is_shrunk = orjson.loads(path.read_bytes())
-            self._sweeper.mark_used(path)
-            return _Encoded(url, EmbeddedPicture(**picture), is_shrunk)
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def put(self, key: str, encoded: _Encoded) -> None:
-        """Store a picture. If the disk is full or read-only, it is lost but no error is raised."""
-        content = orjson.dumps([encoded.url, asdict(encoded.picture), encoded.is_shrunk])
-        with suppress(OSError):
-            path = self._path(key)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content, synced=False)
-            self._sweeper.record_write(len(content))
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.json"
 
 
 class RunPictures:
@@ -314,12 +281,13 @@ class RunPictures:
 
 
 def _decoded(
-    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, longest_px: int
+    path: Path, name: str, wanted: _Wanted, longest_px: int
 ) -> tuple[Image.Image, EmbeddedPicture, bool] | Absent:
     """Return a file as a picture, its description, and whether its colours must be kept exactly."""
-    if kind in (_MADE, "image") and (image := _plain_image(path, longest_px)):
+    kind = "image" if wanted.kind == _MADE else wanted.kind
+    if kind == "image" and (image := _plain_image(path, longest_px)):
         return image, EmbeddedPicture("", 0, 0), False
-    picture = make_picture(path, name, "image" if kind == _MADE else kind, bands, longest_px=longest_px)
+    picture = make_picture(path, name, kind, wanted.bands, longest_px=longest_px)
     if isinstance(picture, Unreadable):
         return Absent(picture.reason)
     about = EmbeddedPicture("", 0, 0, _SIZE.sub("", picture.changes), picture.colours)

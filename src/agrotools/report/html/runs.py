@@ -78,13 +78,9 @@ FACETS = {
 def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
     """Return the facets of one record.
 
-    Args:
-        record: the record.
-        scores: score rows of the record.
-        matches: matching reference step of each call of its trajectory; None for a call without one.
-        differs: True if an argument of a matched call disagrees with the reference.
-
-    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not included.
+    ``matches``: reference step of each call of its trajectory, None for a call without one. ``differs``: True if an
+    argument of a matched call disagrees with the reference. :data:`TOOL_FAILED` needs the oracle's record of the sample
+    and is not included.
     """
     if is_invalid(record):
         return ["invalid"]
@@ -95,8 +91,7 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
 
 
 def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
-    facets: set[str] = set()
-    values: dict[tuple[str, int | None], float] = {(row.metric, row.step): row.value for row in scores}
+    facets, values = set[str](), {(row.metric, row.step): row.value for row in scores}
     steps = record.sample.reference.steps if record.sample.reference else ()
     for index, action in enumerate(record.actions or ()):
         if isinstance(action, Unparseable):
@@ -119,30 +114,21 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
 
 def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> set[str]:
     assert record.trajectory is not None
-    facets: set[str] = set()
-    sample = record.sample
-    if any(step.kind == "unparseable" for step in record.trajectory.steps):
-        facets.add("unparseable")
-    if any(step.observation and step.observation.error for step in record.trajectory.steps):
-        facets.add("tool error")
-    if record.trajectory.answer is None:
-        facets.add("no_form" if record.trajectory.termination == "no_form" else "no answer")
-    if record.mode != "end-to-end" or sample.reference is None:
-        return facets
-    if None in matches:
-        facets.add("wrong tool")
-    if differs:
-        facets.add("wrong argument")
-    if set(range(len(sample.reference.steps))).difference(matches):
-        facets.add("missing call")
-    if record.trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
-        if "tool error" in facets:
-            facets.add("wrong after error")
-        if not matches and sample.reference.steps:
-            facets.add("no call")
-        if not facets:
-            facets.add("calls right")
-    return facets
+    trajectory, reference = record.trajectory, record.sample.reference
+    found = {
+        "unparseable": any(step.kind == "unparseable" for step in trajectory.steps),
+        "tool error": any(step.observation and step.observation.error for step in trajectory.steps),
+        "no_form": trajectory.answer is None and trajectory.termination == "no_form",
+        "no answer": trajectory.answer is None and trajectory.termination != "no_form",
+    }
+    if record.mode == "end-to-end" and reference is not None:
+        found["wrong tool"], found["wrong argument"] = None in matches, differs
+        found["missing call"] = not set(range(len(reference.steps))) <= {*matches}
+        if trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
+            found["wrong after error"] = found["tool error"]
+            found["no call"] = not matches and bool(reference.steps)
+            found["calls right"] = not any(found.values())
+    return {facet for facet, holds in found.items() if holds}
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -190,12 +176,7 @@ def opened_runs(
     summaries: Sequence[Summary] | None,
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """Open the runs.
-
-    Raises:
-        RunStoreError: a folder is not a run or has no records.
-        UsageError: a comparison of texts is not installed or not known for this benchmark.
-    """
+    """Open the runs."""
     runs: list[Run] = []
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
@@ -356,7 +337,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "unsealed": manifest.sealed is False,
         "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
         "synthetic": manifest.synthetic,
-        "finished": _written(folder / RECORDS_FILE),
+        "finished": f"{datetime.fromtimestamp((folder / RECORDS_FILE).stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC",
         "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
         "settings": [(word, value) for word, value in settings.items() if value],
     }
@@ -370,13 +351,6 @@ def _mode_text(part: ModeSummary) -> str:
     return f"{count_text(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
-def _written(path: Path) -> str:
-    try:
-        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC"
-    except OSError:
-        return "unknown"
-
-
 def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     """Return the differences that make the scores of runs incomparable; empty if there are none.
 
@@ -386,11 +360,9 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     differences = [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
     if len({manifest.quick for manifest in manifests}) > 1:
         differences.append("some ran only the quick part of the benchmark, whose samples are too few to rank models")
-    differences += [
-        f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
-        for field, words in _COMPARED.items()
-        if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
-    ]
+    for name, words in _COMPARED.items():
+        values = [getattr(manifest, name) for manifest in manifests]
+        differences += [f"different {words}: {_differing(values)}"] * any(value != values[0] for value in values)
     for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
         digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
         if len(digests) > 1:

@@ -25,9 +25,9 @@ from agrotools.core.files import MANIFEST_FILE
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
-from agrotools.report.html.templates import templates
 from agrotools.report.run_list import list_runs, run_folders, runs_table
 from agrotools.report.settings import PaperTables, paper_tables
+from agrotools.report.text_tables import page_templates
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
@@ -62,6 +62,7 @@ class _LivePage:
         self.runs = opened_runs(paths, data_root=data_root, summaries=None)
         self._paths, self._data_root = paths, data_root
         self._basis = self._outside_records()
+        self.shown = _Shell("", b"", 0.0)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
         weakref.finalize(self, self._file.close)
         self._parts: dict[str, tuple[int, int]] = {}
@@ -122,7 +123,6 @@ class Viewer:
     def __init__(self, folder: Path, data_root: Path | None = None) -> None:
         self.folder, self._data_root = folder, data_root
         self._pages: dict[tuple[Path, ...], _LivePage] = {}
-        self._shells: dict[tuple[Path, ...], _Shell] = {}
         self._known: dict[str, Path] = {}
         self._list = _Shell("", b"", 0.0)
         self._building = threading.Lock()
@@ -131,11 +131,9 @@ class Viewer:
         """Return the page with the list of runs."""
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
-            runs = list(list_runs(self.folder))
-            fields: dict[str, Any] = {"folder": self.folder.resolve(), "runs": runs}
-            fields |= {"table": runs_table(runs, self.folder)}
-            fields |= {"script": _RELOAD, "script_hash": content_hash(_RELOAD), "stamp": stamp}
-            self._list = _shell_of(stamp, _rendered("runs.html.j2", **fields), began)
+            runs, script = list(list_runs(self.folder)), {"script": _RELOAD, "script_hash": content_hash(_RELOAD)}
+            fields = {"folder": self.folder.resolve(), "runs": runs, "table": runs_table(runs, self.folder), **script}
+            self._list = _shell_of(stamp, _rendered("runs.html.j2", stamp=stamp, **fields), began)
         return self._list.content
 
     def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
@@ -150,18 +148,17 @@ class Viewer:
         """Return the page of the runs ``names``, with their new records."""
         paths = self.paths(names)
         with self._building:
-            stamp, shell = self.stamp(paths), self._shells.get(paths)
-            if shell is None or shell.stamp != stamp:
+            stamp, page = self.stamp(paths), self._pages.get(paths)
+            if page is None or page.shown.stamp != stamp:
                 began = time.monotonic()
-                page = self._pages.get(paths)
                 if page is None or not page.read_on():
                     page = self._pages[paths] = _LivePage(paths, self._data_root)
                 for old in [*self._pages][:-_MOST_PAGES]:
-                    del self._pages[old], self._shells[old]
+                    del self._pages[old]
                 query = urlencode({"run": names}, doseq=True)
                 live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
-                self._shells[paths] = _shell_of(stamp, page.shell(live), began)
-            return self._shells[paths].content
+                page.shown = _shell_of(stamp, page.shell(live), began)
+            return page.shown.content
 
     def without_records(self, names: Sequence[str]) -> list[str]:
         """Return the names of those runs that have no finished sample yet."""
@@ -178,7 +175,7 @@ class Viewer:
         Without names, it is that of the list of runs.
         """
         paths = self.paths(names) if names else tuple(run_folders(self.folder))
-        shell = self._shells.get(paths) if names else self._list
+        shell = (self._pages[paths].shown if paths in self._pages else None) if names else self._list
         return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
 
     @staticmethod
@@ -196,16 +193,12 @@ def _shell_of(stamp: str, content: bytes, began: float) -> _Shell:
 
 def _rendered(template: str, **fields: Any) -> bytes:
     style = page_style()
-    page = templates().get_template(template)
+    page = page_templates().get_template(template)
     return page.render(style=style, style_hash=content_hash(style), **fields).encode()
 
 
 def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]) -> None:
-    """Serve until interrupted. ``started`` gets the address.
-
-    Raises:
-        UsageError: ``port`` is not available.
-    """
+    """Serve until interrupted. ``started`` gets the address."""
     secret = secrets.token_urlsafe(18)
 
     class Handler(BaseHTTPRequestHandler):
@@ -231,17 +224,16 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             except ConnectionError:
                 raise
             except (AgrotoolsError, OSError, LookupError) as error:
-                page = _rendered("message.html.j2", title="not found", text=str(error), waiting=False)
-                self._send(404, page, "text/html; charset=utf-8")
+                self._send(404, _rendered("message.html.j2", title="not found", text=str(error), waiting=False))
 
         def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
             if what == "":
-                self._send(200, viewer.run_list(), "text/html; charset=utf-8")
-            elif what == "page":
-                waiting = viewer.without_records(names)
+                self._send(200, viewer.run_list())
+            elif what == "page" and (waiting := viewer.without_records(names)):
                 text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
-                page = _rendered("message.html.j2", title="waiting", text=text, waiting=True) if waiting else b""
-                self._send(200, page or viewer.page(names), "text/html; charset=utf-8")
+                self._send(200, _rendered("message.html.j2", title="waiting", text=text, waiting=True))
+            elif what == "page":
+                self._send(200, viewer.page(names))
             elif what == "state":
                 self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
             elif what == "part":
@@ -249,7 +241,7 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             else:
                 self._send(404, b"there is no such page", "text/plain")
 
-        def _send(self, status: int, content: bytes, media_type: str) -> None:
+        def _send(self, status: int, content: bytes, media_type: str = "text/html; charset=utf-8") -> None:
             self.send_response(status)
             headers = {
                 "Content-Type": media_type,

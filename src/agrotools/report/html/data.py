@@ -1,7 +1,7 @@
-"""Data of one record for its place on the page: question, steps, answer and scores, and its row in the list."""
+"""Data of the page: of each record, with its row in the list, and of the overview with runs, tasks and differences."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -9,21 +9,32 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, SampleFile, Score
-from agrotools.core.base import prompt_tokens_text
-from agrotools.core.record import Reply, literal_value
+from agrotools.core import FAMILIES, Artifact, Record, ReferenceStep, Sample, SampleFile, Score
+from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
+from agrotools.core.record import literal_value
+from agrotools.models.metered import read_spend
+from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
-from agrotools.report.html.runs import facets_of, value_of
-from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
+from agrotools.report.html.runs import FACETS, Run, facets_of, incomparable, run_facts, value_of
+from agrotools.report.layout import LabelledText, expected_text, harmless, percent, run_names, shortened
+from agrotools.report.parts import joint_text
+from agrotools.report.screen import headline
+from agrotools.report.settings import Setting
+from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.report.trace import StepPart, predicted_steps, taken_steps
+from agrotools.runner.ladder import role_of
 from agrotools.runner.prompts import StoredPrompts, stored_image
+from agrotools.runner.rescore import content_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import METRICS
-from agrotools.scoring.attribution import first_part
+from agrotools.scoring import METRICS, Comparison, Estimate, RunAggregator, Summary
+from agrotools.scoring.attribution import MEANINGS, Attribution, first_part, read_attribution
+from agrotools.scoring.comparisons import points_lost
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import NO_TWIN, refused_twin
+from agrotools.scoring.summary import RunDifference, tokens_of
+from agrotools.tools.result import certificate
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
@@ -38,14 +49,7 @@ _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 def record_data(
     record: Record, scores: Sequence[Score], showing: RunPictures, prompts: StoredPrompts | None = None
 ) -> tuple[Data, list[str]]:
-    """Return the data of ``record`` for the page, and its facets.
-
-    Args:
-        record: the record.
-        scores: its score rows.
-        showing: source of its pictures.
-        prompts: stored requests of its run; None to leave them out.
-    """
+    """Return the data of ``record`` for the page, and its facets; without ``prompts``, the requests are left out."""
     sample = record.sample
     trajectory = record.trajectory if record.invalid is None else None
     calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
@@ -62,13 +66,13 @@ def record_data(
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
     places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
     of_call = dict(zip(places, matches, strict=True))
-    spending = record.spending
+    spending, n_steps = record.spending, len(trajectory.steps) if trajectory else 0
     data: Data = {
         "about": _about(sample, scores),
         "query": sample.query,
         "files": [_file(file, sample, showing) for file in sample.files],
         "steps": [_step(part, record, of_call, showing) for part in steps],
-        "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
+        "left": max(0, n_steps - MOST_STEPS),
         "plan": [_reference_step(step) for step in reference],
         "answer": trajectory.answer_text if trajectory else None,
         "ended": _ending(record),
@@ -172,9 +176,7 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
             [METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows
         ],
     }
-    observation: Observation | None = None
-    match: int | None = None
-    reply: Reply | None = None
+    observation = match = reply = None
     if record.actions is not None:
         match = at if at < len(reference) else None
         observation = reference[at].observation if match is not None else None
@@ -200,10 +202,10 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
     return data
 
 
-def _reference_step(step: Any) -> Data:
-    observation = step.observation.result if step.observation else None
+def _reference_step(step: ReferenceStep) -> Data:
     arguments = {name: literal_value(value) for name, value in step.arguments.items()}
-    return {"tool": step.tool, "arguments": arguments, "result": observation, "truth": step.truth}
+    result = step.observation.result if step.observation else None
+    return {"tool": step.tool, "arguments": arguments, "result": result, "truth": step.truth}
 
 
 def _slot(reading: SlotReading, matched: JsonValue) -> Data:
@@ -305,3 +307,160 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list):
         return [_cut(item) for item in value[:_MOST_ROWS]]
     return {name: _cut(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+# --- overview --------------------------------------------------------------------------------------------------------
+
+Measure = tuple[Setting, str]
+"""Setting and metric that runs are judged by."""
+TERMS = {
+    "floor": "score of guessing from the question alone (baseline:guess)",
+    "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
+    "planner": "score of the steps copied from the most similar other question (baseline:planner)",
+    "±": "half the width of the 95 % interval over clusters of samples that share files",
+    "privileged": "sees reference solutions; a yardstick, not a result",
+    "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
+    "joint": "parts whose points are known only as a sum: the next action of the model is unknown",
+}
+
+
+def head_data(
+    runs: Sequence[Run],
+    references: Mapping[str, Summary],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Data:
+    """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
+    summaries = [run.summary for run in runs]
+    measure = headline(summaries)
+    shown = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
+    roles = _roles(summaries, measure)
+    beside = [
+        (summary.model, role, summary)
+        for summary, role in zip(references.values(), _roles([*references.values()], measure), strict=True)
+        if (summary.model, role) not in {(each.model, of_run) for each, of_run in zip(summaries, roles, strict=True)}
+    ]
+    names = run_names(summaries)
+    return {
+        "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
+        "synthetic": summaries[0].synthetic,
+        "measure": _measure_data(measure) if measure else None,
+        "runs": [_run_data(*each, measure) for each in zip(runs, names, roles, strict=True)],
+        "references": [
+            {"name": name, "role": role, "score": estimate_data(estimate), "tasks": tasks}
+            for name, role, summary in beside
+            if measure and (estimate := _headline_of(summary, measure))
+            for tasks in [_tasks_of(summary, measure)]
+        ],
+        "pairs": list(_pairs(runs, names, differences, comparisons)),
+        "differences": incomparable([run.manifest for run in runs]),
+        "notes": [
+            *warning_lines(summaries),
+            *scoring_lines(summaries),
+            *(note for run in runs for note in run.records.notes),
+        ],
+        "facets": FACETS,
+        "parts": MEANINGS,
+        "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
+    }
+
+
+def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[Data]:
+    """Return of each run and mode the number ``n`` of samples with a FAS, and the points of 100 lost by ``parts``."""
+    return [
+        {
+            mode: {"n": part.metrics[FAS].overall.n, "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()}}
+            for mode, part in run.summary.modes.items()
+            if FAS in part.metrics
+        }
+        for run, tally in zip(runs, tallies, strict=False)
+    ]
+
+
+def estimate_data(estimate: Estimate) -> list[float | int | None]:
+    """Return value, interval and number of units of an estimate."""
+    interval = estimate.interval
+    limits = (interval.lower, interval.upper) if interval else (None, None)
+    return [estimate.value, *limits, estimate.n]
+
+
+def _measure_data(measure: Measure) -> Data:
+    info = METRICS[measure[1]]
+    return {"mode": measure[0].mode, "label": info.label, "meaning": info.meaning, "out_of": info.out_of}
+
+
+def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
+    part = summary.modes.get(measure[0].mode)
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return metric.overall if metric and part and part.headline else None
+
+
+def _tasks_of(summary: Summary, measure: Measure) -> Data:
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
+
+
+def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
+    return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
+
+
+def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
+    summary, parts = run.summary, run.summary.modes.values()
+    estimate = _headline_of(summary, measure) if measure else None
+    metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
+    spend = read_spend(run.folder / "spend.jsonl")
+    tokens_in, cached, tokens_out = tokens_of(parts)
+    (attribution, outdated), toolset = read_attribution(run.folder), run.manifest.toolset.items()
+    return {
+        **run_facts(run.name, run.folder, run.manifest, summary),
+        "label": harmless(name),
+        "role": "baseline" if run.manifest.faults and role != "model" else role,
+        "score": estimate_data(estimate) if estimate else None,
+        "withheld": summary.modes[measure[0].mode].withheld if measure and metric and estimate is None else "",
+        "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
+        "tasks": _tasks_of(summary, measure) if measure and estimate else {},
+        "usd": spend.usd if spend.replies else None,
+        "tokens": tokens_in + tokens_out,
+        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
+        "seconds": sum(part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent),
+        "records": sum(part.n_records for part in parts),
+        "invalid": sum(part.invalid.n for part in parts),
+        "missing": sum(summary.missing.values()),
+        "attribution": attribution_data(attribution),
+        "outdated": outdated,
+        "certificates": {tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset},
+    }
+
+
+def attribution_data(attribution: Attribution | None) -> Data | None:
+    """Return the points that the run lost, as split by ``agrotools attribute``."""
+    if attribution is None:
+        return None
+    samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
+    joint = [joint_text(each) for each in attribution.joint]
+    return attribution.model_dump(mode="json", include={"run"}) | {"joint": joint, "samples": samples}
+
+
+def _pairs(
+    runs: Sequence[Run],
+    names: Sequence[str],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], Comparison],
+) -> Iterator[Data]:
+    for each in differences:
+        compared = comparisons.get((each.first, each.second))
+        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(runs[each.second].folder)
+        rows = difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
+        yield {
+            "first": each.first,
+            "second": each.second,
+            "mode": each.mode,
+            "label": METRICS[each.metric].label,
+            "difference": estimate_data(each.difference),
+            "p": each.difference.p_adjusted,
+            "differs": each.difference.differs(),
+            "detectable": each.difference.detectable,
+            "verdict": verdict_text(each.difference, (names[each.first], names[each.second]), same=same),
+            "more": more_samples(each.difference),
+            "rows": [[kind, name, estimate_data(row), row.differs()] for kind, name, row in rows if kind != "metric"],
+        }
