@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_sets import UNKNOWN_DISEASE, draw_land, write_bands
+from data_sets import UNKNOWN_DISEASE, draw_land, land_tiff
 from PIL import Image
 
 from agrotools.build.sources.public import adapter_of
@@ -152,9 +152,9 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
     ],
     "hi_cna": [
         (first(CHANGE, lambda path: Image.effect_noise((160, 160), 60).save(path)), "values and is not a mask"),
-        (first(BANDS, lambda path: write_bands(path, draw_land(2, 12)[0][:3], "uint16")), "has 3 bands, not 4"),
+        (first(BANDS, content(land_tiff(draw_land(2, 12)[0][:3]))), "has 3 bands, not 4"),
         (first(BANDS, cut(50_000)), r"gf2_2\.tif cannot be"),
-        (first(BANDS, lambda path: write_bands(path, draw_land(2, 12)[1], "uint8")), r"holds uint8, .* uint16"),
+        (first(BANDS, content(land_tiff(draw_land(2, 12)[1], "uint8"))), r"holds uint8, .* uint16"),
     ],
     "ip102": [
         (
