@@ -7,10 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, one_of, smooth_field, spectra
-
-Plane = NDArray[np.float32]
-Spectrum = NDArray[np.float32]
+from agrotools.build.scenes.scene import Plane, Rng, fractal_field, one_of, smooth_field, spectra
 
 LAND = spectra("land")
 """Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
@@ -74,7 +71,7 @@ class Ground:
     road: Plane
     paved: bool
     angle: float
-    soil: Spectrum
+    soil: Plane
     relief: Plane
     verge: float
     trees: list[Tree] = field(default_factory=list)
@@ -86,14 +83,14 @@ class Stage:
     """A field on one day: share of ground under plants, their reflectance, soil brightness, strength of its lines."""
 
     cover: float
-    plants: Spectrum
+    plants: Plane
     tone: float
     lines: float
     period: float
     patchy: float
 
 
-def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
+def lay_ground(rng: Rng, rows: int, columns: int, trees: float, houses: int) -> Ground:
     """Draw the ground. ``trees``: density of trees, 1 is usual; ``houses``: maximum number of houses."""
     angle = float(rng.uniform(-0.6, 0.6))
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
@@ -130,7 +127,7 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
     return ground
 
 
-def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
+def _split(rng: Rng, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
     u0, v0, u1, v1 = box
     long, short = max(u1 - u0, v1 - v0), min(u1 - u0, v1 - v0)
     if long < 95 or (long < 200 and short < 110 and rng.uniform() < 0.5):
@@ -143,7 +140,7 @@ def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> 
     return _split(rng, (u0, v0, u1, middle)) + _split(rng, (u0, middle, u1, v1))
 
 
-def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> None:
+def _stand_trees(rng: Rng, ground: Ground, amount: float) -> None:
     """Place trees alone, along borders and in small groves, but never on the road."""
     rows, columns = ground.parcels.shape
     spots = [(rng.uniform(0, columns), rng.uniform(0, rows)) for _ in range(int(12 * amount))]
@@ -161,7 +158,7 @@ def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> Non
             ground.trees.append(Tree(px, py, float(rng.uniform(3.0, 8.5)), int(rng.integers(1 << 30))))
 
 
-def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+def build_town(rng: Rng, ground: Ground, houses: int) -> None:
     """Place ``houses`` houses with all kinds of roofs along loose streets."""
     rows, columns = ground.parcels.shape
     c, s = np.cos(ground.angle), np.sin(ground.angle)
@@ -174,7 +171,7 @@ def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
             ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"])))))
 
 
-def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
+def draw_stages(rng: Rng, ground: Ground, green: float) -> dict[int, Stage]:
     """Draw a stage for each parcel; ``green``: probability that a field has green plants on that day."""
     stages: dict[int, Stage] = {}
     for number in np.unique(ground.parcels):
@@ -197,18 +194,14 @@ def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[
     return stages
 
 
-def second_stages(
-    rng: np.random.Generator, ground: Ground, first: dict[int, Stage], green: float, kept: float
-) -> dict[int, Stage]:
+def second_stages(rng: Rng, ground: Ground, first: dict[int, Stage], green: float, kept: float) -> dict[int, Stage]:
     """Draw stages on a second date; ``kept``: share of fields that look the same on both dates."""
     later = draw_stages(rng, ground, green)
     unchanged = {number for number in first if rng.uniform() < kept}
     return {number: first[number] if number in unchanged else later[number] for number in first}
 
 
-def paint_date(
-    rng: np.random.Generator, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float
-) -> Plane:
+def paint_date(rng: Rng, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float) -> Plane:
     """Return the reflectance of fields, borders and roads on one day, (rows, columns, 4), without trees and houses."""
     rows, columns = ground.parcels.shape
     count = int(ground.parcels.max()) + 1
@@ -238,7 +231,7 @@ def paint_date(
     return np.clip(out, 0.004, 1.0).astype(np.float32)
 
 
-def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
+def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
     """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)
@@ -274,7 +267,7 @@ def _fill(
     bands: Plane,
     outline: NDArray[Any],
     opacity: float,
-    colour: Spectrum | None = None,
+    colour: Plane | None = None,
     shade: float = 0.0,
     texture: Plane | None = None,
     lit: tuple[Light, Tree] | None = None,

@@ -13,7 +13,6 @@ from agrotools.build.scenes.countryside import (
     Ground,
     House,
     Light,
-    Plane,
     Tree,
     build_town,
     draw_stages,
@@ -27,6 +26,9 @@ from agrotools.build.scenes.countryside import (
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     cloud_shadow,
     fractal_field,
@@ -61,7 +63,7 @@ class Patch:
     houses: list[House] = field(default_factory=list)
 
 
-def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
+def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
     """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
     look = float(rng.uniform())
@@ -85,7 +87,7 @@ def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str
     return None
 
 
-def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
+def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
     """Paint the ground of a patch over the fields, in place; its trees and houses are painted with all others."""
     rows, columns = ground.parcels.shape
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
@@ -116,7 +118,7 @@ def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: P
     np.clip(bands, 0.004, 1.0, out=bands)
 
 
-def _stripped(rng: np.random.Generator, ground: Ground, patch: Patch, sun: Light, fine: Plane, coarse: Plane) -> Plane:
+def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Light, fine: Plane, coarse: Plane) -> Plane:
     """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
     rows, columns = ground.parcels.shape
     relief = cv2.GaussianBlur(1.4 * fractal_field(rng, rows, columns, 16, 3, 0.8), (0, 0), 0.8)
@@ -128,7 +130,7 @@ def _stripped(rng: np.random.Generator, ground: Ground, patch: Patch, sun: Light
     return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(np.float32)
 
 
-def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
+def _occupied_ground(ground: Ground, others: list[Patch]) -> Mask:
     occupied = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     for house in ground.houses:
         reach = house.half_length + 6
@@ -139,7 +141,7 @@ def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
     return occupied
 
 
-def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
+def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
     """Return the distance inwards from the edge of a rounded quadrangle along the fields, or of a warped blob."""
     rows, columns = ground.parcels.shape
     long = float(rng.uniform(*half_m)) / _BASE_GSD_M * (1.25 if kind == "forest" else 1.0)
@@ -158,7 +160,7 @@ def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[floa
     return ((1 - out) * short).astype(np.float32)
 
 
-def _road(rng: np.random.Generator, ground: Ground) -> Plane:
+def _road(rng: Rng, ground: Ground) -> Plane:
     """Return the distance from the edge, positive inside, of a winding band across the scene."""
     rows, columns = ground.parcels.shape
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
@@ -169,7 +171,7 @@ def _road(rng: np.random.Generator, ground: Ground) -> Plane:
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
 
 
-def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House]:
+def _roofs(rng: Rng, ground: Ground, patch: Patch) -> list[House]:
     """Return halls or houses on the yard that do not overlap."""
     spots = np.argwhere(patch.inward > 7)
     if not len(spots):
@@ -193,7 +195,7 @@ def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House
     return roofs
 
 
-def _saplings(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[Tree]:
+def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     """Return trees of a plantation in loose lines, or of self-sown woodland."""
     ys, xs = np.where(patch.inward > 1.5)
     step = float(rng.uniform(6.5, 9.5))
@@ -292,7 +294,7 @@ def make_farmland_pair(
     return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
 
 
-def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+def _add_hamlet(rng: Rng, ground: Ground, houses: int) -> None:
     """Place a cluster of houses near a road, like a village of a few farms."""
     rows, columns = ground.parcels.shape
     spots = np.argwhere(ground.road > 0.5)
@@ -303,7 +305,7 @@ def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
     ground.houses[before:] = [house for house in near[:houses] if ground.road[int(house.y), int(house.x)] == 0]
 
 
-def _lots(rng: np.random.Generator, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
+def _lots(rng: Rng, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
     """Return patches on cropland, apart from each other, houses and roads; patches without room are omitted."""
     patches: list[Patch] = []
     for kind in kinds:

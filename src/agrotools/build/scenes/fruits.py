@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import (
     TABLES,
+    Floats,
+    Plane,
+    Rng,
     blurred,
     bounds,
     fractal_field,
@@ -23,11 +26,6 @@ from agrotools.build.scenes.scene import (
     spectra,
     spectrum,
 )
-
-Rng = np.random.Generator
-Plane = NDArray[np.floating[Any]]
-Colour = NDArray[np.floating[Any]]
-"""Reflectance in red, green, blue, near infrared."""
 
 NOTHING = np.float32(np.inf)
 _SPRITE_LENGTH, _SPRITE_WIDTH = 72, 52
@@ -54,7 +52,7 @@ class View:
     columns), 0 for pixels without fruit.
     """
 
-    def __init__(self, backdrop: NDArray[np.floating[Any]], backdrop_mm: Plane, sun: Sunlight, dapple: Plane) -> None:
+    def __init__(self, backdrop: Floats, backdrop_mm: Floats, sun: Sunlight, dapple: Floats) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
         self.distance_mm = backdrop_mm.astype(np.float32)
         rows, columns = backdrop_mm.shape
@@ -81,9 +79,7 @@ class View:
         distance = resized(self.distance_mm, *size, cv2.INTER_NEAREST)
         return View(light, distance, self.sun, whole.dapple)
 
-    def lay(
-        self, alpha: Plane, light: NDArray[np.floating[Any]], distance_mm: Plane | float, x0: int, y0: int, number: int
-    ) -> None:
+    def lay(self, alpha: Floats, light: Floats, distance_mm: Floats | float, x0: int, y0: int, number: int) -> None:
         """Paint a patch with its corner at (x0, y0) over the view; it may extend beyond the view."""
         inside, place = overlap(alpha.shape, self.ids.shape, x0, y0)
         part = self.light[place]
@@ -93,20 +89,20 @@ class View:
         self.distance_mm[place][solid] = where
         self.ids[place][solid] = number
 
-    def flecks(self, x0: int, y0: int, side: int) -> Plane:
+    def flecks(self, x0: int, y0: int, side: int) -> Floats:
         """Return sun and shade on a square patch, which may extend beyond the view."""
         rows, columns = self.ids.shape
         return self.dapple[np.clip(np.arange(y0, y0 + side), 0, rows - 1)][
             :, np.clip(np.arange(x0, x0 + side), 0, columns - 1)
         ]
 
-    def shade(self, alpha: Plane, x0: int, y0: int, darkness: float) -> None:
+    def shade(self, alpha: Floats, x0: int, y0: int, darkness: float) -> None:
         """Darken the view under a patch: the shadow of an object that is painted next."""
         inside, place = overlap(alpha.shape, self.ids.shape, x0, y0)
         self.light[place] *= (1.0 - np.float32(darkness) * alpha[inside])[..., None]
 
 
-def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[NDArray[np.float32], Plane]:
+def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[Plane, Floats]:
     """Return the background: sky, the next row of trees, and the ground.
 
     ``sky``: its brightness, 1 for white paper in the sun; ``horizon``: its lower edge, as a share of the height.
@@ -119,7 +115,7 @@ def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> t
     far = FOLIAGE["greens"][0] * np.float32(rng.uniform(0.45, 0.9))
     soil = float(rng.uniform(0.0, 1.0)) ** 2
     floor = FOLIAGE["grass"] * (1 - soil) + FOLIAGE["soil"] * soil
-    light: NDArray[np.floating[Any]] = np.broadcast_to(FOLIAGE["sky"] * np.float32(sky), (rows, columns, 4)).copy()
+    light: Floats = np.broadcast_to(FOLIAGE["sky"] * np.float32(sky), (rows, columns, 4)).copy()
     light += trees[..., None] * (mottle[..., None] * far - light)
     light += ground[..., None] * ((0.6 + 0.4 * mottle)[..., None] * floor - light)
     distance = np.where(trees > 0.5, np.float32(rng.uniform(4200, 6500)), NOTHING)
@@ -169,7 +165,7 @@ class LeafAt:
     length: float
     turned: float
     distance_mm: float
-    colour: Colour
+    colour: Floats
     lit: tuple[float, float]
     gloss: float
     shadow: tuple[int, int] | None
@@ -242,8 +238,8 @@ class Skin:
     glossiness.
     """
 
-    ground: Colour
-    blush: Colour
+    ground: Floats
+    blush: Floats
     share: tuple[float, float]
     streaks: float = 0.3
     gloss: float = 0.35
@@ -346,8 +342,8 @@ def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
 
 
 def _surface(
-    bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Plane, ys: Plane, scale: float
-) -> tuple[Plane, Plane, NDArray[np.float32], Plane]:
+    bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Floats, ys: Floats, scale: float
+) -> tuple[Floats, Floats, Plane, Floats]:
     """Return cover, depth from the centre (mm, negative in front), unit normals and place along the axis (-1 to 1)."""
     shape = np.broadcast_shapes(xs.shape, ys.shape)
     alpha = np.zeros(shape, np.float32)
@@ -379,7 +375,7 @@ def _surface(
     return alpha, np.where(depth < 1e5, depth, 0.0).astype(np.float32), normal, axial
 
 
-def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in_sun: Plane) -> NDArray[np.float32]:
+def _lit(view: View, fruit: Fruit, normal: Plane, axial: Floats, in_sun: Floats) -> Plane:
     rng = np.random.default_rng([fruit.seed, 1])
     rows, columns = axial.shape
     sun = np.asarray(view.sun.towards, np.float32)
@@ -414,7 +410,7 @@ def _across(axis: Vector) -> tuple[Vector, Vector]:
     return first, np.cross(axis, first)
 
 
-def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
+def _streaks(rng: Rng, fruit: Fruit, normal: Plane) -> Floats:
     first, second = _across(np.asarray(fruit.axis))
     around = np.arctan2(normal @ second.astype(np.float32), normal @ first.astype(np.float32))
     table = np.convolve(rng.standard_normal(128 + 2), [0.3, 0.5, 0.3], "valid").astype(np.float32)

@@ -7,12 +7,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.fruits import Plane, Rng
 from agrotools.build.scenes.lesions import BLADES, KINDS, TONES, Blade, blade_colour, lay_out
 from agrotools.build.scenes.plants import SOILS, Sun, paint_soil
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Floats,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     blurred,
     fractal_field,
@@ -99,9 +102,7 @@ def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade
     return lay_out(rng, kind, centre, length, angle, curl * float(rng.normal(0, 1.0)))
 
 
-def _infect(
-    rng: Rng, level: Level, blade: Blade, surface: NDArray[np.float32], kinds: list[str], severity_pct: float | None
-) -> NDArray[np.bool_]:
+def _infect(rng: Rng, level: Level, blade: Blade, surface: Plane, kinds: list[str], severity_pct: float | None) -> Mask:
     diseased = np.zeros(blade.cover.shape, np.bool_)
     low, high = np.log(level.severity_pct[0]), np.log(level.severity_pct[1])
     healthy, intensity = rng.uniform() < level.healthy, float(np.exp(rng.uniform(low, high)))
@@ -114,9 +115,7 @@ def _infect(
     return diseased
 
 
-def _lay(
-    rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: Level
-) -> None:
+def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: Level) -> None:
     """Paint the leaf's shadow on the ground, then the leaf, lit according to its relief."""
     blade_window, window = overlap(blade.cover.shape, light.shape, blade.x0, blade.y0)
     raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
@@ -144,7 +143,7 @@ def _lay(
     part += blade.cover[blade_window][..., None] * (lit[blade_window] - part)
 
 
-def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
+def _ground(rng: Rng, kind: str, sun: Sun) -> Plane:
     if kind == "soil":
         soil = paint_soil(
             rng, ROWS_PX, COLUMNS_PX, SOILS[int(rng.integers(len(SOILS)))], sun, float(rng.uniform(0, 0.6))
@@ -160,13 +159,13 @@ def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
     return np.asarray(even[..., None] * tone, np.float32)
 
 
-def _cloth(rng: Rng) -> NDArray[np.float32]:
+def _cloth(rng: Rng) -> Plane:
     """Return woven cloth, dark or coloured, with a few folds."""
     tone = one_of(rng, TONES["cloths"])
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     pitch, turn = float(rng.uniform(2.6, 4.2)), float(rng.uniform(-0.3, 0.3))
     c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
-    weave: Plane = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
+    weave: Floats = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
         (y * c - x * s) * np.float32(2 * np.pi / pitch)
     )
     folds = fractal_field(rng, ROWS_PX, COLUMNS_PX, 240, 2)
@@ -174,7 +173,7 @@ def _cloth(rng: Rng) -> NDArray[np.float32]:
     return np.asarray(np.clip(light, 0.2, 2.0)[..., None] * tone, np.float32)
 
 
-def _shadow_over(rng: Rng, light: NDArray[np.float32]) -> None:
+def _shadow_over(rng: Rng, light: Plane) -> None:
     """Darken one side of an edge, like the shadow of a hand or of the photographer."""
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     turn = rng.uniform(0, 2 * np.pi)

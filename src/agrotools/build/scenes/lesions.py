@@ -10,10 +10,20 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from agrotools.build.scenes.fruits import Colour, Plane, Rng
-from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectra, spectrum
+from agrotools.build.scenes.scene import (
+    TABLES,
+    Floats,
+    Mask,
+    Plane,
+    Rng,
+    blurred,
+    fractal_field,
+    resized,
+    smooth_field,
+    spectra,
+    spectrum,
+)
 
 TONES = spectra("lesions")
 """Reflectances of lesions, of the nerves of a leaf, and of the cloths it may lie on."""
@@ -34,7 +44,7 @@ class BladeKind:
     teeth: tuple[int, float]
     wave: float
     veins: int
-    tone: Colour
+    tone: Floats
     gloss: float
     lobes: float = 0.0
 
@@ -56,16 +66,16 @@ class Blade:
     kind: BladeKind
     x0: int
     y0: int
-    cover: Plane
-    veins: Plane
-    height: Plane
-    along: Plane
-    across: Plane
-    stalk: Plane
+    cover: Floats
+    veins: Floats
+    height: Floats
+    along: Floats
+    across: Floats
+    stalk: Floats
     length_px: float
 
     @property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Mask:
         """Mask of the leaf."""
         return self.cover > 0.5
 
@@ -112,7 +122,7 @@ def lay_out(
     return Blade(kind, x0, y0, *planes, length_px=length_px)
 
 
-def _veins(rng: Rng, kind: BladeKind, u: Plane, v: Plane, across: Plane, length_px: np.float32) -> Plane:
+def _veins(rng: Rng, kind: BladeKind, u: Floats, v: Floats, across: Floats, length_px: np.float32) -> Floats:
     """Return the midrib, side veins that bend towards the tip, and a net of fine veins."""
     rows, columns = u.shape
     aside = np.abs(v)
@@ -130,7 +140,7 @@ def _veins(rng: Rng, kind: BladeKind, u: Plane, v: Plane, across: Plane, length_
     return np.clip(np.maximum(np.maximum(rib, 0.62 * side), fine), 0.0, 1.0).astype(np.float32)
 
 
-def _relief(rng: Rng, across: Plane, u: Plane, veins: Plane, length_px: float, curl: float) -> Plane:
+def _relief(rng: Rng, across: Floats, u: Floats, veins: Floats, length_px: float, curl: float) -> Floats:
     """Return the height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
     rows, columns = u.shape
     bulge = -0.010 * length_px * (veins**0.7)
@@ -140,7 +150,7 @@ def _relief(rng: Rng, across: Plane, u: Plane, veins: Plane, length_px: float, c
     return np.asarray(bulge + folds + edge + lengthwise, dtype=np.float32)
 
 
-def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
+def blade_colour(rng: Rng, blade: Blade, age: float) -> Plane:
     """Return the reflectance (rows, columns, 4) of the healthy leaf; ``age``: 0 young to 1 old and paler."""
     rows, columns = blade.cover.shape
     tone = blade.kind.tone * rng.normal(1.0, 0.08, 4).clip(0.8, 1.25).astype(np.float32)
@@ -152,21 +162,17 @@ def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
     return np.asarray(body + nerve[..., None] * (TONES["nerve"] - body), dtype=np.float32)
 
 
-Mask = NDArray[np.bool_]
-Surface = NDArray[np.float32]
-"""Reflectance of the leaf, (rows, columns, 4), which is painted in place."""
-
 _MOST_STEPS = 900
 _CENTRES = (TONES["tan"], TONES["brown"], TONES["grey"], TONES["brown"])
 
 
-def _blend(surface: Surface, where: Plane, tone: Colour) -> None:
+def _blend(surface: Plane, where: Floats, tone: Floats) -> None:
     surface += where[..., None] * (tone - surface)
 
 
 def _spots(
-    rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float, radius: tuple[float, float],
-    centre: Colour, halo: float, rim: float,
+    rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float, radius: tuple[float, float],
+    centre: Floats, halo: float, rim: float,
 ) -> Mask:  # fmt: skip
     """Paint roundish spots in loose groups: pale or brown centre, dark rim, yellow halo."""
     inside = blade.inside
@@ -214,28 +220,28 @@ def _spots(
     return marked
 
 
-def ring_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def ring_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint spots with a dark rim and a halo, as caused by Cercospora, Septoria or Alternaria."""
     tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
     top = float(rng.uniform(0.020, 0.050)) * blade.length_px
     return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, float(rng.uniform(0.15, 0.6)), 0.28)
 
 
-def dead_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def dead_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint a few large brown spots without a halo."""
     top = float(rng.uniform(0.05, 0.10)) * blade.length_px
     rim = float(rng.choice([0.0, 0.2]))
     return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), TONES["brown"], 0.0, rim)
 
 
-def rust(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def rust(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint many small orange pustules, each in a pale yellow ring."""
     top = max(3.0, 0.013 * blade.length_px)
     halo = float(rng.uniform(0.5, 0.9))
     return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), TONES["rust"], halo, 0.0)
 
 
-def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint irregular blotches: the pattern of a short-range activator and a long-range inhibitor from random noise."""
     rows, columns = blade.inside.shape
     small = (max(16, columns // 4), max(16, rows // 4))
@@ -259,7 +265,7 @@ def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: floa
     return marked
 
 
-def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def angular(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint spots that end at the fine veins, so that they have corners."""
     rows, columns = blade.inside.shape
     gap = max(5.0, float(rng.uniform(0.018, 0.034)) * blade.length_px)
@@ -286,7 +292,7 @@ def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float
     return marked
 
 
-def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+def mildew(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint white powdery patches with soft edges."""
     rows, columns = blade.inside.shape
     field = smooth_field(rng, rows, columns, 0.15 * blade.length_px)
@@ -298,7 +304,7 @@ def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float)
     return marked
 
 
-def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
+def _highest(field: Floats, inside: Mask, goal: int) -> tuple[Mask, float]:
     """Return the mask of the ``goal`` leaf pixels with the highest values of the field, and their lowest value."""
     values = np.sort(field[inside])
     if goal <= 0 or not len(values):
@@ -308,5 +314,5 @@ def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
 
 
 _PAINTERS = (ring_spots, dead_spots, blotches, angular, rust, mildew)
-KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
+KINDS: dict[str, Callable[[Rng, Blade, Plane, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
 """Functions that paint about ``goal`` pixels at ``strength`` 0.5 (faint) to 1 and return the mask of diseased ones."""

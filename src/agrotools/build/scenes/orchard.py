@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.fruits import (
     FOLIAGE,
     KINDS,
-    Colour,
     Fruit,
     FruitKind,
     LeafAt,
-    Rng,
     Seen,
     Sunlight,
     View,
@@ -27,7 +25,9 @@ from agrotools.build.scenes.fruits import (
 )
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Floats,
     Level,
+    Rng,
     Scene,
     depth_frame,
     fractal_field,
@@ -53,7 +53,7 @@ class Foliage:
     """The leaves of one plant: shapes, usual colour and length."""
 
     sprites: list[NDArray[np.uint8]]
-    base: Colour
+    base: Floats
     leaf_mm: float
     odd_leaves: float
     """Share of leaves with another colour."""

@@ -12,20 +12,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import TABLES, fractal_field, moved, smooth_field, spectra, spectrum
+from agrotools.build.scenes.scene import TABLES, Plane, Rng, fractal_field, moved, smooth_field, spectra, spectrum
 
 BANDS = ("B", "G", "R", "RE", "NIR")
 """Band order of every scene: blue 475, green 560, red 668, red edge 717, near infrared 842 nm."""
-
-Spectrum = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class SoilKind:
     """Reflectance of dry soil and of its stones; ``moist`` is the factor of brightness when moist."""
 
-    dry: Spectrum
-    stone: Spectrum
+    dry: Plane
+    stone: Plane
     moist: float
 
 
@@ -89,13 +87,13 @@ class Leaf:
 class Canvas:
     """Reflectance (rows, columns, bands) and class of each pixel."""
 
-    def __init__(self, ground: NDArray[np.float32], sun: Sun, texture: NDArray[np.float32]) -> None:
+    def __init__(self, ground: Plane, sun: Sun, texture: Plane) -> None:
         self.bands = ground
         self.sun = sun
         self.classes = np.zeros(ground.shape[:2], dtype=np.uint8)
         self._texture = texture
 
-    def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int) -> None:
+    def paint(self, leaf: Leaf, reflectance: Plane, class_id: int) -> None:
         """Cast the leaf's shadow, then paint the pixels of which it covers at least half."""
         outline = np.round(leaf.outline * _SUBPIXELS).astype(np.int32)
         shift_x = self.sun.dx * self.sun.length * leaf.height
@@ -125,7 +123,7 @@ class Canvas:
         x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
 
-    def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> Plane:
         c, d = math.cos(leaf.angle), math.sin(leaf.angle)
         ys = (np.arange(shape[0], dtype=np.float32) + (y0 - leaf.y))[:, None]
         xs = (np.arange(shape[1], dtype=np.float32) + (x0 - leaf.x))[None, :]
@@ -142,9 +140,7 @@ class Canvas:
         return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
 
 
-def paint_soil(
-    rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
-) -> NDArray[np.float32]:
+def paint_soil(rng: Rng, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float) -> Plane:
     """Return the reflectance of bare soil, (rows, columns, 5). ``roughness`` is 0 (rolled seedbed) to 1 (cloddy)."""
     height, stones = _surface(rng, rows, columns, roughness)
     light = _lit(height, sun)
@@ -160,9 +156,7 @@ def paint_soil(
     return ground.astype(np.float32)
 
 
-def _surface(
-    rng: np.random.Generator, rows: int, columns: int, roughness: float
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _surface(rng: Rng, rows: int, columns: int, roughness: float) -> tuple[Plane, Plane]:
     height = 1.6 * fractal_field(rng, rows, columns, 70, 3)
     height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
     clods = np.zeros((rows, columns), dtype=np.float32)
@@ -192,9 +186,7 @@ def _surface(
     return np.asarray(height + clods, dtype=np.float32), np.asarray(stones, dtype=np.float32)
 
 
-def _raise(
-    field: NDArray[np.float32], x: float, y: float, long: float, short: float, angle: float, height: float
-) -> None:
+def _raise(field: Plane, x: float, y: float, long: float, short: float, angle: float, height: float) -> None:
     """Raise a flattened dome on ``field``."""
     x0, x1 = max(0, int(x - long)), min(field.shape[1], int(x + long) + 2)
     y0, y1 = max(0, int(y - long)), min(field.shape[0], int(y + long) + 2)
@@ -208,7 +200,7 @@ def _raise(
     np.maximum(field[y0:y1, x0:x1], dome, out=field[y0:y1, x0:x1])
 
 
-def _lit(height: NDArray[np.float32], sun: Sun) -> NDArray[np.float32]:
+def _lit(height: Plane, sun: Sun) -> Plane:
     """Return Lambert shading combined with the short shadows of clods."""
     gx = cv2.Sobel(height, cv2.CV_32F, 1, 0, ksize=3) / 8.0
     gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3) / 8.0
@@ -225,7 +217,6 @@ def _lit(height: NDArray[np.float32], sun: Sun) -> NDArray[np.float32]:
     return (1.0 - sun.darkness) + sun.darkness * direct
 
 
-Rng = np.random.Generator
 _POINTS = 26
 _T = np.linspace(0.0, 1.0, _POINTS)
 _KNOTS = np.linspace(0.0, 1.0, 7)
@@ -402,7 +393,7 @@ class Species:
     radius_m: tuple[float, float]
 
     @property
-    def reflectance(self) -> Spectrum:
+    def reflectance(self) -> Plane:
         return SURFACES[self.name]
 
 

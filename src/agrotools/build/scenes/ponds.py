@@ -12,7 +12,6 @@ from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
     Light,
-    Plane,
     draw_stages,
     lay_ground,
     light_of,
@@ -24,6 +23,9 @@ from agrotools.build.scenes.countryside import (
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     cloud_shadow,
     fractal_field,
@@ -116,7 +118,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
 
 
 def _place_basins(
-    rng: np.random.Generator, ground: Ground, level: Level, event: PondEvent, gsd_m: float
+    rng: Rng, ground: Ground, level: Level, event: PondEvent, gsd_m: float
 ) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
     """Place the pond of the event and other, unchanged ones; trees and houses at these places are removed."""
     free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
@@ -156,7 +158,7 @@ def _place_basins(
 _DRY = _State(0.0, None)
 
 
-def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _State:
+def _wet(rng: Rng, level: Level, earlier: _State | None) -> _State:
     """Return a filled basin, or with ``earlier`` the same pond on another date."""
     water = str(rng.choice(level.waters))
     if earlier is None:
@@ -165,9 +167,7 @@ def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _Sta
     return _State(fill, earlier.water if rng.uniform() < 0.6 else water)
 
 
-def _find_place(
-    rng: np.random.Generator, free: NDArray[np.bool_], ground: Ground, level: Level, gsd_m: float
-) -> _Basin | None:
+def _find_place(rng: Rng, free: Mask, ground: Ground, level: Level, gsd_m: float) -> _Basin | None:
     low, high = level.half_side_m
     for _ in range(40):
         half = float(low + (high - low) * rng.beta(1.3, 2.0)) / gsd_m
@@ -181,7 +181,7 @@ def _find_place(
 
 
 def _shape_basin(
-    rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
+    rng: Rng, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
 ) -> _Basin:
     """Return a dug pond: between a rounded rectangle and an ellipse, with a more or less regular outline."""
     turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
@@ -207,8 +207,8 @@ def _shape_basin(
 
 
 def _paint_basin(
-    rng: np.random.Generator, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
-) -> NDArray[np.bool_]:
+    rng: Rng, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
+) -> Mask:
     """Paint embankment, slopes, floor and water in place, and return the mask of water."""
     inward = basin.inward
     outward = np.maximum(-inward, 0.0)
@@ -250,7 +250,7 @@ def _paint_basin(
     return np.asarray(depth > 0)
 
 
-def _scar(rng: np.random.Generator, basin: _Basin, level: Level) -> Plane:
+def _scar(rng: Rng, basin: _Basin, level: Level) -> Plane:
     """Return the brightness of a filled-in basin, a soft patch that differs because the earth comes from elsewhere."""
     soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
     strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)

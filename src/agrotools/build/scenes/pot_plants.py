@@ -17,6 +17,9 @@ from agrotools.build.scenes.marks import Box, outlined
 from agrotools.build.scenes.scene import (
     TABLES,
     Difficulty,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     bounds,
     fractal_field,
@@ -25,7 +28,6 @@ from agrotools.build.scenes.scene import (
     smooth_field,
 )
 
-Rng = np.random.Generator
 Points = NDArray[np.float64]
 Picture = NDArray[np.float32]
 """Rows, columns, 3; 0 to 255."""
@@ -89,7 +91,7 @@ class _Brush:
     """
 
     picture: Picture
-    cover: NDArray[np.float32]
+    cover: Plane
     x: float
     y: float
     scale: float
@@ -303,7 +305,7 @@ def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
     return back @ plane @ to_middle
 
 
-def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
+def _measured(mask: Mask, scale: float) -> dict[str, object]:
     left, top, right, bottom = bounds(mask)
     points = np.argwhere(mask)[:, ::-1].astype(np.float32)
     corners = np.concatenate([points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]).astype(np.float32)
@@ -336,7 +338,7 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
     return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
 
 
-def _tone(placed: Points, box: Box, shade: float) -> NDArray[np.float32]:
+def _tone(placed: Points, box: Box, shade: float) -> Plane:
     """Return brightness: higher towards the light, lowest on the opposite side, with a soft highlight in between."""
     x0, y0, x1, y1 = box
     if not shade:

@@ -24,6 +24,8 @@ from agrotools.build.scenes.plants import (
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Plane,
+    Rng,
     Scene,
     fractal_field,
     levels,
@@ -36,7 +38,7 @@ from agrotools.build.scenes.scene import (
 _BLUE, _GREEN, _RED, _EDGE = 0, 1, 2, 3
 
 
-def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: float) -> NDArray[np.uint8]:
+def colour_photo(rng: Rng, bands: Plane, noise: float) -> NDArray[np.uint8]:
     """Return an 8-bit sRGB picture (rows, columns, 3) in natural colours, with vignette, lens blur and sensor noise.
 
     ``noise``: standard deviation of the sensor noise at full scale (0.004 for a good camera, 0.02 for a poor one).
@@ -62,9 +64,7 @@ def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: fl
     return srgb_of(linear)
 
 
-def band_raster(
-    rng: np.random.Generator, bands: NDArray[np.float32], noise: float, shift_px: float
-) -> NDArray[np.uint16]:
+def band_raster(rng: Rng, bands: Plane, noise: float, shift_px: float) -> NDArray[np.uint16]:
     """Return reflectance x 10,000 (bands, rows, columns); bands but green are shifted by up to ``shift_px`` pixels."""
     count = bands.shape[2]
     raster = np.empty((count, *bands.shape[:2]), dtype=np.uint16)
@@ -152,7 +152,7 @@ def make_scene(
     return Scene(images, sidecar, truth, {"classes": canvas.classes})
 
 
-def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
+def _litter(rng: Rng, canvas: Canvas, straws: int) -> None:
     rows, columns = canvas.bands.shape[:2]
     area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
@@ -175,9 +175,7 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
         canvas.paint(leaf, SURFACES["dead_leaf"], SOIL)
 
 
-def _plant_crop(
-    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float
-) -> None:
+def _plant_crop(rng: Rng, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float) -> None:
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
@@ -204,9 +202,7 @@ def _plant_crop(
             paint_plant(rng, canvas, crop, habit, CROP, level.yellowing)
 
 
-def _plant_weeds(
-    rng: np.random.Generator, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float
-) -> None:
+def _plant_weeds(rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float) -> None:
     """Place weeds in loose patches until they cover ``weed_pct`` percent."""
     rows, columns = canvas.bands.shape[:2]
     patches = smooth_field(rng, rows, columns, 170)
@@ -230,7 +226,7 @@ def _plant_weeds(
             break
 
 
-def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:
+def _uneven_light(rng: Rng, canvas: Canvas, strength: float) -> None:
     """Apply thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
     rows, columns = canvas.bands.shape[:2]
     light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, rows, columns, 300), -1.2, 1.2)
@@ -245,7 +241,7 @@ def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> 
     canvas.bands *= light[..., None].astype(np.float32)
 
 
-def surveyed(classes: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+def surveyed(classes: NDArray[np.uint8], rng: Rng) -> NDArray[np.uint8]:
     """Return the classes in small squares around random pixels of each class; all others are :data:`UNSURVEYED`."""
     squares = np.full_like(classes, UNSURVEYED)
     for number in CLASSES:

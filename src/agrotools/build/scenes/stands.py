@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     blurred,
     fractal_field,
@@ -85,9 +88,7 @@ class Stand:
     discoloured: float
 
 
-def plant_forest(
-    rng: np.random.Generator, width_m: float, height_m: float, stand: Stand, area: NDArray[np.bool_] | None = None
-) -> list[Tree]:
+def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Stand, area: Mask | None = None) -> list[Tree]:
     """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None."""
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
@@ -117,7 +118,7 @@ class Rows:
 
 
 def plant_orchard(
-    rng: np.random.Generator, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
+    rng: Rng, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
 ) -> tuple[list[Tree], Rows]:
     """Return trees of one age on a rotated grid, and the grid; ``gaps``: share of empty positions."""
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
@@ -147,9 +148,7 @@ def plant_orchard(
     return trees, Rows(angle, between)
 
 
-def scatter_shrubs(
-    rng: np.random.Generator, width_m: float, height_m: float, number: int, area: NDArray[np.bool_] | None = None
-) -> list[Tree]:
+def scatter_shrubs(rng: Rng, width_m: float, height_m: float, number: int, area: Mask | None = None) -> list[Tree]:
     """Return understorey shrubs below :data:`TALLEST_SHRUB_M`, which do not count as trees."""
     places = rng.uniform((0, 0), (width_m, height_m), (number, 2))
     inside = np.ones(number, bool) if area is None else _inside(area, places, width_m, height_m)
@@ -160,7 +159,7 @@ def scatter_shrubs(
     return shrubs
 
 
-def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float, height_m: float) -> NDArray[np.bool_]:
+def _inside(area: Mask, places: NDArray[np.float64], width_m: float, height_m: float) -> Mask:
     """Return True for positions in the area; the margin takes the values of the nearest pixels in the picture."""
     rows, columns = area.shape
     column = np.clip((places[:, 0] / width_m * columns).astype(int), 0, columns - 1)
@@ -168,7 +167,7 @@ def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float
     return area[row, column]
 
 
-def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: NDArray[np.bool_]) -> list[int]:
+def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: Mask) -> list[int]:
     """Return the trees kept by a greedy rule: no earlier one is nearer than the sum of both radii."""
     spaced: list[int] = []
     px, py, pr = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
@@ -183,7 +182,7 @@ def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: 
 
 
 def _tree(
-    rng: np.random.Generator, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
+    rng: Rng, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
     several: float, discoloured: float,
 ) -> Tree:  # fmt: skip
     lobes = [Lobe(0.0, 0.0, 1.0, 1.0)]
@@ -210,8 +209,6 @@ def _tree(
     )
 
 
-Plane = NDArray[np.float32]
-
 NO_TREE = -1
 
 
@@ -228,7 +225,7 @@ class Surface:
     gsd_m: float
 
 
-def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
+def grow(rng: Rng, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
     """Return the surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
     owner = np.full((rows, columns), NO_TREE, np.int16)
     surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
@@ -257,7 +254,7 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
     return np.ascontiguousarray(cells.max(axis=(1, 3)))
 
 
-def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Level) -> Plane:
+def _scanned(rng: Rng, heights: Plane, gsd_m: float, level: Level) -> Plane:
     """Return the height model of an airborne laser scan; it is never below 0."""
     rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
@@ -268,7 +265,7 @@ def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Leve
     return np.maximum(out, 0).astype(np.float32)
 
 
-def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
+def _raise(rng: Rng, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
     heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
@@ -311,7 +308,7 @@ class Sun:
     sky: float
 
 
-def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
+def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
     """Return the light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
     colours = ground + 0.0
@@ -328,7 +325,7 @@ def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree],
     return np.asarray(colours * lit, np.float32)
 
 
-def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
+def paint_forest_floor(rng: Rng, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
     """Return the reflectance of the ground of a forest or meadow, (rows, columns, 3); ``grass``: 0 bare to 1 closed."""
     soil = _soil(rng, rows, columns, gsd_m)
     patch = fractal_field(rng, rows, columns, 14.0 / gsd_m, 4, 0.7)
@@ -336,7 +333,7 @@ def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m:
     return (soil + cover * (_sward(rng, rows, columns, gsd_m) - soil)).astype(np.float32)
 
 
-def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m: float, grid: Rows) -> Plane:
+def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: Rows) -> Plane:
     """Return the reflectance of an orchard's ground: grass or soil between rows, bare strips, wheel tracks."""
     rows, columns = shape
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32) * np.float32(gsd_m)
@@ -353,14 +350,14 @@ def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m:
     return (soil * (1 - 0.06 * track)[..., None] + cover * (sward - soil)).astype(np.float32)
 
 
-def _soil(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
+def _soil(rng: Rng, rows: int, columns: int, gsd_m: float) -> Plane:
     base = one_of(rng, _TONES["soils"]) * np.float32(rng.uniform(0.8, 1.2))
     fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
     tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
     return np.asarray(np.clip(tone, 0.4, 1.7)[..., None] * base, np.float32)
 
 
-def _sward(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
+def _sward(rng: Rng, rows: int, columns: int, gsd_m: float) -> Plane:
     dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, rows, columns, 10.0 / gsd_m, 3), 0, 1)[..., None]
     tone = 1 + 0.13 * fractal_field(rng, rows, columns, 1.5 / gsd_m, 3, 0.9)
     return ((_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]).astype(np.float32)
@@ -409,9 +406,7 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
     return blurred(np.clip(cast / 0.6, 0, 1), 0.7)
 
 
-def _photographed(
-    rng: np.random.Generator, radiance: Plane, level: Level, blur_px: float, quality: int
-) -> NDArray[np.uint8]:
+def _photographed(rng: Rng, radiance: Plane, level: Level, blur_px: float, quality: int) -> NDArray[np.uint8]:
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
@@ -486,7 +481,7 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     return _scene(rng, level, surface, trees, ground, 1)
 
 
-def _stand(rng: np.random.Generator, level: Level, tall_m: tuple[float, float]) -> Stand:
+def _stand(rng: Rng, level: Level, tall_m: tuple[float, float]) -> Stand:
     mixed = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
     return Stand(
         height_m=float(rng.uniform(*tall_m)),
@@ -498,9 +493,7 @@ def _stand(rng: np.random.Generator, level: Level, tall_m: tuple[float, float]) 
     )
 
 
-def _scene(
-    rng: np.random.Generator, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
-) -> Scene:
+def _scene(rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
     turn = float(rng.uniform(0, 2 * np.pi))

@@ -7,10 +7,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.fruits import Colour, Rng, Sunlight, View
+from agrotools.build.scenes.fruits import Sunlight, View
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Floats,
     Level,
+    Rng,
     Scene,
     blurred,
     fractal_field,
@@ -105,7 +107,7 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
 
 
 def _blade(
-    rng: Rng, view: View, tone: Colour, scale: float, lit: float, near: tuple[float, float] | None = None
+    rng: Rng, view: View, tone: Floats, scale: float, lit: float, near: tuple[float, float] | None = None
 ) -> None:
     """Paint a leaf or stem of wheat: a long arched strip."""
     if near is None:
@@ -132,7 +134,7 @@ def _blade(
         _fill(view, strip, blade_tone, lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face), side > 0, 0)
 
 
-def _fill(view: View, outline: NDArray[np.float64], tone: Colour, bright: float, shadow: bool, number: int) -> None:
+def _fill(view: View, outline: NDArray[np.float64], tone: Floats, bright: float, shadow: bool, number: int) -> None:
     x0, y0 = np.floor(outline.min(axis=0)).astype(int) - 2
     x1, y1 = np.ceil(outline.max(axis=0)).astype(int) + 3
     if x1 <= 0 or y1 <= 0 or x0 >= COLUMNS_PX or y0 >= ROWS_PX:
@@ -192,7 +194,7 @@ def _ear(
 
 
 def _awns(
-    rng: Rng, view: View, at: tuple[float, float], turn: float, long: float, wide: float, tone: Colour, awned: float
+    rng: Rng, view: View, at: tuple[float, float], turn: float, long: float, wide: float, tone: Floats, awned: float
 ) -> None:
     pad = int(long + 3 * wide)
     x0, x1 = max(0, int(at[0]) - pad), min(COLUMNS_PX, int(at[0]) + pad)
