@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
 from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
-from agrotools.build.scenes.lesions import KINDS as LESIONS
+from agrotools.build.scenes.leaf_photo import KINDS as LESIONS
 from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.ponds import EVENTS, make_pond_pair
 from agrotools.build.scenes.rows import CLASSES, SOIL, make_scene

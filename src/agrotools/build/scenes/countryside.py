@@ -7,26 +7,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import Plane, Rng, fractal_field, one_of, smooth_field, spectra
+from agrotools.build.scenes.scene import Plane, Rng, Sun, fractal_field, one_of, smooth_field, spectra
 
 LAND = spectra("land")
 """Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
 _FARM_ROOFS = 4
 """Number of kinds of roofs on farms, the first ones; towns have all kinds."""
-
-
-@dataclass(frozen=True)
-class Light:
-    """Sunlight on one day: unit vector of the direction of shadows, and their length per height."""
-
-    dx: float
-    dy: float
-    length: float
-
-
-def light_of(turn: float, length: float) -> Light:
-    """Return light whose shadows fall in direction ``turn``, radians in the picture."""
-    return Light(float(np.cos(turn)), float(np.sin(turn)), float(length))
 
 
 def value_at(plane: Plane, x: float, y: float) -> float:
@@ -78,16 +64,10 @@ class Ground:
     houses: list[House] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A field on one day: share of ground under plants, their reflectance, soil brightness, strength of its lines."""
-
-    cover: float
-    plants: Plane
-    tone: float
-    lines: float
-    period: float
-    patchy: float
+Stages = dict[int, Plane]
+"""By field, its look on one day: share of ground under plants, soil brightness, strength and period of its lines,
+patchiness, and the reflectance of its plants.
+"""
 
 
 def lay_ground(rng: Rng, rows: int, columns: int, trees: float, houses: int) -> Ground:
@@ -171,53 +151,49 @@ def build_town(rng: Rng, ground: Ground, houses: int) -> None:
             ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"])))))
 
 
-def draw_stages(rng: Rng, ground: Ground, green: float) -> dict[int, Stage]:
+def draw_stages(rng: Rng, ground: Ground, green: float) -> Stages:
     """Draw a stage for each parcel; ``green``: probability that a field has green plants on that day."""
-    stages: dict[int, Stage] = {}
+    stages: Stages = {}
     for number in np.unique(ground.parcels):
-        lines = float(rng.uniform(0.0, 0.16)) if rng.uniform() < 0.75 else 0.0
-        period = float(rng.uniform(4.0, 11.0))
-        draw, tone = rng.uniform(), float(rng.normal(1.0, 0.10))
-        patchy = float(rng.uniform(0.02, 0.16))
+        lines = rng.uniform(0.0, 0.16) if rng.uniform() < 0.75 else 0.0
+        period = rng.uniform(4.0, 11.0)
+        draw, tone = rng.uniform(), rng.normal(1.0, 0.10)
+        patchy = rng.uniform(0.02, 0.16)
         if draw < green:
             blend = rng.uniform(0, 1)
             plants = (blend * LAND["dense_crop"] + (1 - blend) * LAND["pale_crop"]).astype(np.float32)
-            stage = Stage(float(rng.uniform(0.35, 1.0)), plants, tone, lines, period, patchy)
+            cover = rng.uniform(0.35, 1.0)
         elif draw < green + 0.35 * (1 - green):
-            cover = float(rng.uniform(0.4, 0.95))
-            ripe = LAND["ripe_crop"] if rng.uniform() < 0.5 else LAND["stubble"]
-            stage = Stage(cover, ripe, tone, lines, period, patchy)
+            cover = rng.uniform(0.4, 0.95)
+            plants = LAND["ripe_crop"] if rng.uniform() < 0.5 else LAND["stubble"]
         else:
-            moist = 0.62 if rng.uniform() < 0.3 else 1.0
-            stage = Stage(float(rng.uniform(0.0, 0.12)), LAND["green_grass"], tone * moist, lines, period, patchy)
-        stages[int(number)] = stage
+            tone *= 0.62 if rng.uniform() < 0.3 else 1.0  # moist soil
+            cover, plants = rng.uniform(0.0, 0.12), LAND["green_grass"]
+        stages[int(number)] = np.array([cover, tone, lines, period, patchy, *plants], np.float32)
     return stages
 
 
-def second_stages(rng: Rng, ground: Ground, first: dict[int, Stage], green: float, kept: float) -> dict[int, Stage]:
-    """Draw stages on a second date; ``kept``: share of fields that look the same on both dates."""
-    later = draw_stages(rng, ground, green)
-    unchanged = {number for number in first if rng.uniform() < kept}
-    return {number: first[number] if number in unchanged else later[number] for number in first}
+def two_stages(rng: Rng, ground: Ground, kept: float) -> tuple[Stages, Stages]:
+    """Draw stages on two dates; ``kept``: share of fields that look the same on both."""
+    green = rng.uniform(0.15, 0.7, 2)
+    first, later = (draw_stages(rng, ground, float(share)) for share in green)
+    return first, {number: first[number] if rng.uniform() < kept else later[number] for number in first}
 
 
-def paint_date(rng: Rng, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float) -> Plane:
+def paint_date(rng: Rng, ground: Ground, stages: Stages, sun: Sun, wet_season: float) -> Plane:
     """Return the reflectance of fields, borders and roads on one day, (rows, columns, 4), without trees and houses."""
     rows, columns = ground.parcels.shape
-    count = int(ground.parcels.max()) + 1
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
     coarse = fractal_field(rng, rows, columns, 45, 3, 0.7)
-    table = np.zeros((count, 5), np.float32)
-    plants = np.zeros((count, 4), np.float32)
+    table = np.zeros((int(ground.parcels.max()) + 1, 9), np.float32)
     for number, stage in stages.items():
-        table[number] = (stage.cover, stage.tone, stage.lines, stage.period, stage.patchy)
-        plants[number] = stage.plants
-    cover, tone, lines, period, patchy = np.moveaxis(table[ground.parcels], -1, 0)
+        table[number] = stage
+    cover, tone, lines, period, patchy = np.moveaxis(table[:, :5][ground.parcels], -1, 0)
     wave = lines * np.sin(2 * np.pi * ground.along / np.maximum(period, 1.0) + 0.5 * coarse)
     share = np.clip(cover + patchy * coarse + 0.06 * fine + wave * (cover > 0.2), 0, 1)
     bright = tone * (1.0 + 0.10 * ground.relief + 0.045 * fine) + 0.7 * wave * (cover <= 0.2)
     soil = np.clip(bright, 0.3, 1.8)[..., None] * ground.soil
-    leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * plants[ground.parcels]
+    leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * table[:, 5:][ground.parcels]
     out = soil + share[..., None] * (leaf - soil)
     grass = (wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]) * (1 + 0.10 * fine)[..., None]
     bund = np.clip(ground.verge + 0.6 * fine - ground.border, 0, 1)[..., None]
@@ -231,7 +207,7 @@ def paint_date(rng: Rng, ground: Ground, stages: dict[int, Stage], sun: Light, w
     return np.clip(out, 0.004, 1.0).astype(np.float32)
 
 
-def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
+def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: float) -> None:
     """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)
@@ -270,7 +246,7 @@ def _fill(
     colour: Plane | None = None,
     shade: float = 0.0,
     texture: Plane | None = None,
-    lit: tuple[Light, Tree] | None = None,
+    lit: tuple[Sun, Tree] | None = None,
 ) -> None:
     """Paint a polygon over the picture: a colour, or a shadow that removes the share ``shade`` of the light."""
     rows, columns = bands.shape[:2]

@@ -2,7 +2,7 @@
 
 import zlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import cv2
 import numpy as np
@@ -12,15 +12,12 @@ from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
     House,
-    Light,
     Tree,
     build_town,
-    draw_stages,
     lay_ground,
-    light_of,
     paint_date,
     paint_objects,
-    second_stages,
+    two_stages,
     value_at,
 )
 from agrotools.build.scenes.scene import (
@@ -30,6 +27,7 @@ from agrotools.build.scenes.scene import (
     Plane,
     Rng,
     Scene,
+    Sun,
     cloud_shadow,
     fractal_field,
     levels,
@@ -37,6 +35,7 @@ from agrotools.build.scenes.scene import (
     photographed,
     shifted,
     smooth_field,
+    sun_at,
 )
 
 _BASE_GSD_M = 0.5
@@ -87,7 +86,7 @@ def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[P
     return None
 
 
-def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
+def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) -> None:
     """Paint the ground of a patch over the fields, in place; its trees and houses are painted with all others."""
     rows, columns = ground.parcels.shape
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
@@ -118,7 +117,7 @@ def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Light
     np.clip(bands, 0.004, 1.0, out=bands)
 
 
-def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Light, fine: Plane, coarse: Plane) -> Plane:
+def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Sun, fine: Plane, coarse: Plane) -> Plane:
     """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
     rows, columns = ground.parcels.shape
     relief = cv2.GaussianBlur(1.4 * fractal_field(rng, rows, columns, 16, 3, 0.8), (0, 0), 0.8)
@@ -226,14 +225,14 @@ _DRAWN: tuple[Becomes | Literal["none"], ...] = (
 """Frequencies of events: most lost cropland is built over."""
 
 
-@dataclass(frozen=True)
-class _Camera:
+class _Camera(NamedTuple):
+    """``hamlet``: maximum number of houses of a hamlet that exists on both dates."""
+
     rows: int
     columns: int
     gsd_m: float
     trees: float
     hamlet: int
-    """Maximum number of houses of a hamlet that exists on both dates."""
 
 
 _CAMERAS: dict[Look, _Camera] = {
@@ -269,14 +268,12 @@ def make_farmland_pair(
     # Three or more sites are smaller.
     half_m = (level.half_m[0], level.half_m[1] * (1.0 if number < 3 else 0.75))
     new = _lots(rng, ground, Level(**{**vars(level), "half_m": half_m}), [becomes] * number, old)
-    green = rng.uniform(0.15, 0.7, 2)
-    first = draw_stages(rng, ground, float(green[0]))
-    second = second_stages(rng, ground, first, float(green[1]), level.kept)
+    first, second = two_stages(rng, ground, level.kept)
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     images: dict[str, NDArray[Any]] = {}
     for name, stages, patches in (("before", first, old), ("after", second, [*old, *new])):
-        sun = light_of(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
+        sun = sun_at(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
         bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
         trees, houses = list(ground.trees), list(ground.houses)
         for patch in patches:

@@ -8,18 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import (
-    LAND,
-    Ground,
-    Light,
-    draw_stages,
-    lay_ground,
-    light_of,
-    paint_date,
-    paint_objects,
-    second_stages,
-    value_at,
-)
+from agrotools.build.scenes.countryside import LAND, Ground, lay_ground, paint_date, paint_objects, two_stages, value_at
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -27,6 +16,7 @@ from agrotools.build.scenes.scene import (
     Plane,
     Rng,
     Scene,
+    Sun,
     cloud_shadow,
     fractal_field,
     levels,
@@ -35,6 +25,7 @@ from agrotools.build.scenes.scene import (
     shifted,
     smooth_field,
     spectra,
+    sun_at,
 )
 
 ROWS_PX, COLUMNS_PX = 384, 512
@@ -84,15 +75,13 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
-    green = rng.uniform(0.15, 0.7, 2)
-    first = draw_stages(rng, ground, float(green[0]))
-    second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
+    first, second = two_stages(rng, ground, kept=0.25)
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     for name, stages, when in (("before", first, 0), ("after", second, 1)):
-        sun = light_of(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
+        sun = sun_at(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
         wet_season = float(rng.uniform(0.0, 1.0))
         bands = paint_date(rng, ground, stages, sun, wet_season)
         if scar is not None and when:
@@ -207,7 +196,7 @@ def _shape_basin(
 
 
 def _paint_basin(
-    rng: Rng, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
+    rng: Rng, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Sun, wet_season: float
 ) -> Mask:
     """Paint embankment, slopes, floor and water in place, and return the mask of water."""
     inward = basin.inward
