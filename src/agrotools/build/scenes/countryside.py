@@ -15,12 +15,6 @@ _FARM_ROOFS = 4
 """Number of kinds of roofs on farms, the first ones; towns have all kinds."""
 
 
-def value_at(plane: Plane, x: float, y: float) -> float:
-    """Return the value of the pixel at a position, or of the nearest pixel in the picture."""
-    rows, columns = plane.shape
-    return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
-
-
 @dataclass(frozen=True)
 class Tree:
     """Crown centre and radius in pixels, and the seed of its outline."""

@@ -18,7 +18,6 @@ from agrotools.build.scenes.countryside import (
     paint_date,
     paint_objects,
     two_stages,
-    value_at,
 )
 from agrotools.build.scenes.scene import (
     Difficulty,
@@ -36,6 +35,7 @@ from agrotools.build.scenes.scene import (
     shifted,
     smooth_field,
     sun_at,
+    value_at,
 )
 
 _BASE_GSD_M = 0.5

@@ -6,6 +6,7 @@ Fruit are bodies of one or more ellipsoids with ground colour, blush, hollow and
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import (
     TABLES,
+    Box,
     Floats,
     Plane,
     Rng,
@@ -49,17 +51,19 @@ class View:
     """A picture that is painted from far to near.
 
     ``light`` (rows, columns, 4); ``distance_mm`` (rows, columns), infinite for empty background; ``ids`` (rows,
-    columns), 0 for pixels without fruit.
+    columns), 0 for pixels without fruit; ``dapple``: 0 in the shade of leaves outside the picture, 1 in full sun.
     """
 
-    def __init__(self, backdrop: Floats, backdrop_mm: Floats, sun: Sunlight, dapple: Floats) -> None:
+    def __init__(
+        self, backdrop: Floats, backdrop_mm: Floats, sun: Sunlight, dapple: Floats, focal_px: float = 1.0
+    ) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
         self.distance_mm = backdrop_mm.astype(np.float32)
         rows, columns = backdrop_mm.shape
         self.ids = np.zeros((rows, columns), dtype=np.int16)
         self.sun = sun
         self.dapple = dapple
-        """0 in the shade of leaves outside the picture, 1 in full sun."""
+        self.focal_px = focal_px
 
     @property
     def size(self) -> tuple[int, int]:
@@ -70,14 +74,15 @@ class View:
         """Return a view of half the size with the same backdrop, for objects that are out of focus."""
         size = (self.ids.shape[1] // 2, self.ids.shape[0] // 2)
         light, dapple = (resized(each, *size, cv2.INTER_AREA) for each in (self.light, self.dapple))
-        return View(light, resized(self.distance_mm, *size, cv2.INTER_NEAREST), self.sun, dapple)
+        distance = resized(self.distance_mm, *size, cv2.INTER_NEAREST)
+        return View(light, distance, self.sun, dapple, self.focal_px / 2)
 
     def doubled(self, whole: "View") -> "View":
         """Return this view, blurred, at the size of ``whole`` and with its pattern of sun and shade."""
-        size = (whole.ids.shape[1], whole.ids.shape[0])
-        light = resized(blurred(self.light, 0.6), *size, cv2.INTER_LINEAR)
-        distance = resized(self.distance_mm, *size, cv2.INTER_NEAREST)
-        return View(light, distance, self.sun, whole.dapple)
+        rows, columns = whole.size
+        light = resized(blurred(self.light, 0.6), columns, rows)
+        distance = resized(self.distance_mm, columns, rows, cv2.INTER_NEAREST)
+        return View(light, distance, self.sun, whole.dapple, whole.focal_px)
 
     def lay(self, alpha: Floats, light: Floats, distance_mm: Floats | float, x0: int, y0: int, number: int) -> None:
         """Paint a patch with its corner at (x0, y0) over the view; it may extend beyond the view."""
@@ -152,57 +157,42 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
     return sprites
 
 
-@dataclass(frozen=True)
-class LeafAt:
-    """A leaf in the view: position of its stalk (px), direction, length (px), distance, colour, and light on each half.
+def lay_leaf(
+    view: View, sprite: NDArray[np.uint8], at: tuple[float, float], *,
+    angle: float, length: float, turned: float, distance_mm: float, colour: Floats, lit: tuple[float, float],
+    gloss: float, shadow: tuple[int, int] | None,
+) -> None:  # fmt: skip
+    """Paint one leaf and its shadow, if it has one.
 
-    ``turned``: 1 if it faces the camera, 0.2 if it is almost edge on.
+    ``at``: position of its stalk, px; ``length``: px; ``turned``: 1 if it faces the camera, 0.2 if it is almost edge
+    on; ``lit``: light on each half; ``shadow``: its offset, px.
     """
-
-    x: float
-    y: float
-    angle: float
-    length: float
-    turned: float
-    distance_mm: float
-    colour: Floats
-    lit: tuple[float, float]
-    gloss: float
-    shadow: tuple[int, int] | None
-
-
-def lay_leaf(view: View, sprite: NDArray[np.uint8], leaf: LeafAt) -> None:
-    """Paint one leaf and its shadow, if it has one."""
-    c, s = math.cos(leaf.angle), math.sin(leaf.angle)
-    along = leaf.length / _SPRITE_LENGTH
-    wide = along * leaf.turned
+    c, s = math.cos(angle), math.sin(angle)
+    along = length / _SPRITE_LENGTH
+    wide = along * turned
     ex, ey = _SPRITE_LENGTH * along * c, _SPRITE_LENGTH * along * s
     hx, hy = -s * wide * _SPRITE_WIDTH / 2, c * wide * _SPRITE_WIDTH / 2
-    x0 = math.floor(leaf.x + min(0.0, ex) - abs(hx)) - 1
-    y0 = math.floor(leaf.y + min(0.0, ey) - abs(hy)) - 1
-    width = math.ceil(abs(ex) + 2 * abs(hx)) + 3
-    height = math.ceil(abs(ey) + 2 * abs(hy)) + 3
+    x0 = math.floor(at[0] + min(0.0, ex) - abs(hx)) - 1
+    y0 = math.floor(at[1] + min(0.0, ey) - abs(hy)) - 1
+    width, height = math.ceil(abs(ex) + 2 * abs(hx)) + 3, math.ceil(abs(ey) + 2 * abs(hy)) + 3
     rows, columns = view.size
     if x0 >= columns or y0 >= rows or x0 + width <= 0 or y0 + height <= 0:
         return
     move = np.array(
-        [
-            [along * c, -wide * s, leaf.x - x0 + s * wide * _SPRITE_WIDTH / 2],
-            [along * s, wide * c, leaf.y - y0 - c * wide * _SPRITE_WIDTH / 2],
-        ],
-        dtype=np.float64,
-    )
+        [[along * c, -wide * s, at[0] - x0 + s * wide * _SPRITE_WIDTH / 2],
+         [along * s, wide * c, at[1] - y0 - c * wide * _SPRITE_WIDTH / 2]]
+    )  # fmt: skip
     patch = cv2.warpAffine(sprite, move, (width, height), flags=cv2.INTER_LINEAR).astype(np.float32)
     alpha = patch[..., 0] / 255.0
     half = patch[..., 2] / 255.0
     relief = patch[..., 1] / 128.0
-    shine = leaf.lit[1] + (leaf.lit[0] - leaf.lit[1]) * half
-    light = (shine * relief)[..., None] * leaf.colour
-    if leaf.gloss:
-        light += (leaf.gloss * shine * np.clip(relief - 0.9, 0.0, 0.4))[..., None]
-    if leaf.shadow is not None:
-        view.shade(alpha, x0 + leaf.shadow[0], y0 + leaf.shadow[1], 0.42)
-    view.lay(alpha, light, leaf.distance_mm, x0, y0, 0)
+    shine = lit[1] + (lit[0] - lit[1]) * half
+    light = (shine * relief)[..., None] * colour
+    if gloss:
+        light += (gloss * shine * np.clip(relief - 0.9, 0.0, 0.4))[..., None]
+    if shadow is not None:
+        view.shade(alpha, x0 + shadow[0], y0 + shadow[1], 0.42)
+    view.lay(alpha, light, distance_mm, x0, y0, 0)
 
 
 def twig(
@@ -230,48 +220,18 @@ def twig(
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Skin:
-    """Colours of a skin: ground colour and blush.
-
-    ``share``: range of the share of the fruit that the blush covers; ``streaks``: strength of streaks; ``gloss``:
-    glossiness.
-    """
-
-    ground: Floats
-    blush: Floats
-    share: tuple[float, float]
-    streaks: float = 0.3
-    gloss: float = 0.35
-
-
-@dataclass(frozen=True)
-class FruitKind:
-    """A kind of fruit.
-
-    ``diameter_mm``: mean and standard deviation across the axis; ``flat``: range of the length along the axis over the
-    diameter; ``lobed``: True for three bodies side by side.
-    """
-
-    name: str
-    plural: str
-    skins: dict[str, Skin]
-    diameter_mm: tuple[float, float]
-    flat: tuple[float, float]
-    hollow: float = 0.5
-    """Depth of the hollow around the stalk, 0 to 1."""
-    lobed: bool = False
-
-
-def _kind(name: str, table: dict[str, Any]) -> FruitKind:
+def _kind(name: str, table: dict[str, Any]) -> SimpleNamespace:
     skins = {
-        variety: Skin(**{**skin, "ground": spectrum(*skin["ground"]), "blush": spectrum(*skin["blush"])})
+        variety: SimpleNamespace(**{**skin, "ground": spectrum(*skin["ground"]), "blush": spectrum(*skin["blush"])})
         for variety, skin in table["skins"].items()
     }
-    return FruitKind(**{**table, "name": name, "skins": skins})
+    return SimpleNamespace(**{"lobed": False, **table, "name": name, "skins": skins})
 
 
+FruitKind = SimpleNamespace
+Skin = SimpleNamespace
 KINDS: dict[str, FruitKind] = {name: _kind(name, table) for name, table in TABLES["fruits"].items()}
+"""Kinds of fruit with their skins, described in ``kinds.toml``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,17 +253,13 @@ class Fruit:
     seed: int
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Unoccluded extent of a fruit: number of pixels and box (x0, y0, x1, y1), half-open."""
-
-    whole_px: int
-    box: tuple[int, int, int, int]
+Seen = tuple[int, Box]
+"""Unoccluded extent of a fruit: number of pixels and box (x0, y0, x1, y1), half-open."""
 
 
-def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: float) -> Seen:
+def lay_fruit(view: View, fruit: Fruit, number: int, in_sun: float) -> Seen:
     """Paint one fruit with the id ``number``. ``in_sun``: 0 in full shade of leaves, 1 in full sun."""
-    scale = focal_px / fruit.distance_mm
+    scale = view.focal_px / fruit.distance_mm
     bodies = _bodies(fruit)
     reach = max(float(np.hypot(*(offset[:2]))) + size * max(1.0, flat) for offset, size, flat in bodies) + 3.0 / scale
     x0, y0 = math.floor(fruit.centre_px[0] - reach * scale), math.floor(fruit.centre_px[1] - reach * scale)
@@ -322,7 +278,7 @@ def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: fl
     view.lay(alpha, light, depth + np.float32(fruit.distance_mm), x0, y0, number)
     solid = alpha > 0.5
     left, top, right, bottom = bounds(solid)
-    return Seen(int(solid.sum()), (x0 + left, y0 + top, x0 + right, y0 + bottom))
+    return int(solid.sum()), (x0 + left, y0 + top, x0 + right, y0 + bottom)
 
 
 def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:

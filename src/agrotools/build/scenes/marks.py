@@ -11,15 +11,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import Rng, bounds
+from agrotools.build.scenes.scene import Box, Rng, bounds
 from agrotools.tools.marks.finding import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
 """Colours that stand out from fields and trees and do not occur on roofs."""
 MarkShape = Literal["box", "ellipse"]
-Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open."""
 
 
 def draw_colour(rng: Rng) -> StrokeColour:

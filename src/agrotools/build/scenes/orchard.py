@@ -13,7 +13,6 @@ from agrotools.build.scenes.fruits import (
     KINDS,
     Fruit,
     FruitKind,
-    LeafAt,
     Seen,
     Sunlight,
     View,
@@ -36,16 +35,8 @@ from agrotools.build.scenes.scene import (
     one_of,
     one_thread,
     snapshot,
+    value_at,
 )
-
-
-@dataclass(frozen=True)
-class Camera:
-    """Focal length, and distance of the plant."""
-
-    focal_px: float
-    near_mm: float
-    """Distance of the front of the crown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +67,22 @@ def position_near_fruit(rng: Rng, view: View, hung: list[Fruit], over: float) ->
     return random_position(rng, view)
 
 
-def lay_cluster(
-    rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float
-) -> None:
+def lay_cluster(rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, dim: float) -> None:
     """Paint the leaves of one spur or shoot tip, which spread from about one point."""
     turn = rng.uniform(0, 2 * np.pi)
-    scatter = 0.10 * foliage.leaf_mm * camera.focal_px / distance
+    scatter = 0.10 * foliage.leaf_mm * view.focal_px / distance
     for _ in range(int(rng.integers(4, 9))):
         turn += 2.4 + rng.normal(0, 0.3)
         x, y = at[0] + rng.normal(0, scatter), at[1] + rng.normal(0, scatter)
-        lay_one(rng, view, foliage, (x, y), distance * float(rng.uniform(0.98, 1.02)), camera, dim, turn)
+        lay_one(rng, view, foliage, (x, y), distance * float(rng.uniform(0.98, 1.02)), dim, turn)
 
 
 def lay_one(
-    rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float,
+    rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, dim: float,
     turn: float | None = None,
 ) -> None:  # fmt: skip
     """Paint one leaf whose stalk is at ``at``. ``dim``: share of light on it, 1 at the front of the crown."""
-    (x, y), (rows, columns) = at, view.size
-    sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
+    sunny = value_at(view.dapple, *at) * (0.3 + 0.7 * dim)
     tone = foliage.base * rng.uniform(0.5, 1.0) + one_of(rng, FOLIAGE["greens"]) * 0.4
     tone = tone * rng.normal(1.0, 0.10, 4).clip(0.7, 1.35)
     chance = rng.uniform()
@@ -111,24 +99,23 @@ def lay_one(
     if dim > 0.6:
         drop = rng.uniform(4, 12)
         shadow = (round(-drop * view.sun.towards[0]), round(-drop * view.sun.towards[1]))
-    leaf = LeafAt(
-        x, y, float(rng.normal(np.pi / 2, 1.1)) if turn is None else turn,
-        foliage.leaf_mm * float(rng.uniform(0.6, 1.15)) * camera.focal_px / distance,
-        float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0)), distance, tone.astype(np.float32),
-        ((sky + first) * depth, (sky + second) * depth),
-        float(rng.uniform(0.05, 0.3)) if rng.uniform() < 0.3 else 0.0, shadow,
+    angle = float(rng.normal(np.pi / 2, 1.1)) if turn is None else turn
+    length = foliage.leaf_mm * float(rng.uniform(0.6, 1.15)) * view.focal_px / distance
+    turned = float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0))
+    gloss = float(rng.uniform(0.05, 0.3)) if rng.uniform() < 0.3 else 0.0
+    lay_leaf(
+        view, foliage.sprites[int(rng.integers(len(foliage.sprites)))], at, angle=angle, length=length, turned=turned,
+        distance_mm=distance, colour=tone.astype(np.float32), lit=((sky + first) * depth, (sky + second) * depth),
+        gloss=gloss, shadow=shadow,
     )  # fmt: skip
-    lay_leaf(view, foliage.sprites[int(rng.integers(len(foliage.sprites)))], leaf)
 
 
-def lay_branches(
-    rng: Rng, view: View, distance: float, camera: Camera, count: int, tone: float, step_px: float
-) -> None:
+def lay_branches(rng: Rng, view: View, distance: float, count: int, tone: float, step_px: float) -> None:
     """Paint ``count`` branches with segments of ``step_px`` that rise through the picture."""
     rows, columns = view.size
     for _ in range(count):
         x, y = float(rng.uniform(0, columns)), float(rows * rng.uniform(0.5, 1.25))
-        turn, wide = -np.pi / 2 + rng.normal(0, 0.7), rng.uniform(8, 30) * camera.focal_px / distance
+        turn, wide = -np.pi / 2 + rng.normal(0, 0.7), rng.uniform(8, 30) * view.focal_px / distance
         points, widths = [(x, y)], [wide]
         for _ in range(7):
             turn += rng.normal(0, 0.22)
@@ -171,21 +158,20 @@ def make_orchard(
     variety = str(rng.choice(varieties_of(kind, difficulty))) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
     near = float(rng.uniform(760, 1150)) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
-    camera = Camera(float(rng.uniform(760, 1000)), near)
+    focal_px = float(rng.uniform(760, 1000))
     low, high = level.fruits
     count = int(rng.integers(low, high + 1)) if fruits is None else fruits
     if kind == "cherry" and fruits is None:
         count *= 3
-    view = _empty(rng, level)
-    hung = _hang(rng, fruit_kind, variety, count, camera, mean_mm)
-    view, seen = _paint(rng, view, level, camera, hung)
-    truth = _truth(view, hung, seen, camera.focal_px)
+    view = _empty(rng, level, focal_px)
+    hung = _hang(rng, fruit_kind, variety, count, focal_px, near, mean_mm)
+    view, seen = _paint(rng, view, level, near, hung)
     light = view.light
     photo = snapshot(rng, light, float(rng.uniform(*level.exposure)), level.electrons)
     infrared = infrared_frame(rng, light[..., 3], 1.6)
     depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying)
     images = {"rgb": photo, "nir": infrared, "depth": depth}
-    return Scene(images, {"fx_px": camera.focal_px}, {"fruits": truth, "skin": variety}, {"ids": view.ids})
+    return Scene(images, {"fx_px": focal_px}, {"fruits": _truth(view, hung, seen), "skin": variety}, {"ids": view.ids})
 
 
 def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
@@ -193,7 +179,7 @@ def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
     return levels("orchard")[difficulty].skins if kind == "apple" else tuple(KINDS[kind].skins)
 
 
-def _empty(rng: Rng, level: Level) -> View:
+def _empty(rng: Rng, level: Level, focal_px: float) -> View:
     towards = np.array([rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)])
     towards /= np.linalg.norm(towards)
     sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
@@ -202,10 +188,12 @@ def _empty(rng: Rng, level: Level) -> View:
     )
     flecks = fractal_field(rng, ROWS_PX, COLUMNS_PX, 95, 3)
     dapple = 1.0 / (1.0 + np.exp(-4.0 * (flecks + 0.9 - 1.9 * level.shade)))
-    return View(light, distance, sun, dapple.astype(np.float32))
+    return View(light, distance, sun, dapple.astype(np.float32), focal_px)
 
 
-def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, mean_mm: float | None) -> list[Fruit]:
+def _hang(
+    rng: Rng, kind: FruitKind, variety: str, wanted: int, focal_px: float, near_mm: float, mean_mm: float | None
+) -> list[Fruit]:
     """Return fruits that do not touch each other, singly and in clusters."""
     skin = kind.skins[variety]
     drawn = float(rng.normal(kind.diameter_mm[0], 0.6 * kind.diameter_mm[1]))
@@ -216,21 +204,21 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
         if len(fruits_hung) >= wanted:
             break
         diameter = float(np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean))
-        distance = camera.near_mm * float(rng.uniform(1.0, 1.32))
-        radius_px = camera.focal_px * diameter / (2 * distance)
+        distance = near_mm * float(rng.uniform(1.0, 1.32))
+        radius_px = focal_px * diameter / (2 * distance)
         if places and rng.uniform() < 0.45:
             other, size = places[int(rng.integers(len(places)))]
             turn, near = rng.uniform(0, 2 * np.pi), (size + diameter) / 2 * rng.uniform(1.0, 1.25)
             spot = other + near * np.array([math.cos(turn), 0.75 * math.sin(turn), rng.uniform(-0.4, 0.4)])
             distance = float(spot[2])
-            x, y = (float(spot[k]) * camera.focal_px / distance + (COLUMNS_PX / 2, ROWS_PX / 2)[k] for k in (0, 1))
+            x, y = (float(spot[k]) * focal_px / distance + (COLUMNS_PX / 2, ROWS_PX / 2)[k] for k in (0, 1))
         else:
             x = float(rng.uniform(0.7 * radius_px, COLUMNS_PX - 0.7 * radius_px))
             y = float(rng.uniform(0.7 * radius_px, ROWS_PX - 0.7 * radius_px))
         inside = -0.2 * radius_px < x < COLUMNS_PX + 0.2 * radius_px and -0.2 * radius_px < y < ROWS_PX
-        if not inside or distance < 0.8 * camera.near_mm:
+        if not inside or distance < 0.8 * near_mm:
             continue
-        spot = np.array([(x - COLUMNS_PX / 2), (y - ROWS_PX / 2), camera.focal_px]) * distance / camera.focal_px
+        spot = np.array([(x - COLUMNS_PX / 2), (y - ROWS_PX / 2), focal_px]) * distance / focal_px
         long = max(1.0, kind.flat[1]) if kind.lobed else 1.0
         if any(np.linalg.norm(spot - other) < long * (diameter + size) / 2 for other, size in places):
             continue
@@ -247,47 +235,43 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
     return sorted(fruits_hung, key=lambda fruit: -fruit.distance_mm)
 
 
-def _paint(rng: Rng, view: View, level: Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:
+def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -> tuple[View, list[Seen]]:
     """Paint everything from far to near. The far background is drawn at half size, because it is out of focus."""
     sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
-    near = camera.near_mm
     foliage = Foliage(
         sprites, one_of(rng, FOLIAGE["greens"]), float(rng.uniform(70, 100)) * near / 1100.0,
         level.odd_leaves, level.odd,
     )  # fmt: skip
-    half = Camera(camera.focal_px / 2, near)
     far = view.halved()
-    lay_branches(rng, far, near * 1.8, half, 3, 0.5, 31.0)
+    lay_branches(rng, far, near * 1.8, 3, 0.5, 31.0)
     for distance in np.sort(rng.uniform(1.45 * near, 1.95 * near, 105))[::-1]:
-        lay_cluster(rng, far, foliage, random_position(rng, far), float(distance), half, 0.42)
+        lay_cluster(rng, far, foliage, random_position(rng, far), float(distance), 0.42)
     view = far.doubled(view)
-    lay_branches(rng, view, near * 1.42, camera, 4, 0.9, 62.0)
+    lay_branches(rng, view, near * 1.42, 4, 0.9, 62.0)
     density = np.clip(0.62 + 0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 150, 2), 0.05, 1.0)
     for distance in np.sort(rng.uniform(1.2 * near, 1.42 * near, 72))[::-1]:
-        x, y = random_position(rng, view)
-        if rng.uniform() < density[min(max(int(y), 0), ROWS_PX - 1), min(max(int(x), 0), COLUMNS_PX - 1)]:
-            lay_cluster(rng, view, foliage, (x, y), float(distance), camera, 0.75)
+        at = random_position(rng, view)
+        if rng.uniform() < value_at(density, *at):
+            lay_cluster(rng, view, foliage, at, float(distance), 0.75)
     among = list(np.sort(rng.uniform(near, 1.32 * near, 50))[::-1])
     seen: list[Seen] = []
     for number, fruit in enumerate(hung, start=1):
         while among and among[0] > fruit.distance_mm:
-            lay_one(rng, view, foliage, random_position(rng, view), float(among.pop(0)), camera, 0.95)
-        x, y = int(np.clip(fruit.centre_px[0], 0, COLUMNS_PX - 1)), int(np.clip(fruit.centre_px[1], 0, ROWS_PX - 1))
-        seen.append(lay_fruit(view, fruit, number, camera.focal_px, float(view.dapple[y, x])))
+            lay_one(rng, view, foliage, random_position(rng, view), float(among.pop(0)), 0.95)
+        seen.append(lay_fruit(view, fruit, number, value_at(view.dapple, *fruit.centre_px)))
     low, high = level.front_leaves
     for distance in np.sort(rng.uniform(0.86 * near, 0.99 * near, int(rng.integers(low, high + 1))))[::-1]:
         at = position_near_fruit(rng, view, hung, level.over_fruit)
-        lay_one(rng, view, foliage, at, float(distance), camera, 1.0)
+        lay_one(rng, view, foliage, at, float(distance), 1.0)
     return view, seen
 
 
-def _truth(view: View, hung: list[Fruit], seen: list[Seen], focal_px: float) -> list[dict[str, Any]]:
+def _truth(view: View, hung: list[Fruit], seen: list[Seen]) -> list[dict[str, Any]]:
     counted = np.bincount(view.ids.ravel(), minlength=len(hung) + 1)
     rows: list[dict[str, Any]] = []
-    for number, (fruit, whole) in enumerate(zip(hung, seen, strict=True), start=1):
-        x0, y0, x1, y1 = whole.box
+    for number, (fruit, (whole_px, (x0, y0, x1, y1))) in enumerate(zip(hung, seen, strict=True), start=1):
         x, y = fruit.centre_px[0] - COLUMNS_PX / 2, fruit.centre_px[1] - ROWS_PX / 2
-        slant = math.sqrt(1.0 + (x * x + y * y) / focal_px**2)
+        slant = math.sqrt(1.0 + (x * x + y * y) / view.focal_px**2)
         rows.append(
             {
                 "id": number,
@@ -295,7 +279,7 @@ def _truth(view: View, hung: list[Fruit], seen: list[Seen], focal_px: float) -> 
                 "distance_mm": round(fruit.distance_mm * slant, 1),
                 "centre_px": [round(fruit.centre_px[0], 2), round(fruit.centre_px[1], 2)],
                 "box": [max(0, x0), max(0, y0), min(COLUMNS_PX, x1), min(ROWS_PX, y1)],
-                "visibility": round(int(counted[number]) / max(1, whole.whole_px), 4),
+                "visibility": round(int(counted[number]) / max(1, whole_px), 4),
             }
         )
     return rows[::-1]

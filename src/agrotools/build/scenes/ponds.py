@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import LAND, Ground, lay_ground, paint_date, paint_objects, two_stages, value_at
+from agrotools.build.scenes.countryside import LAND, Ground, lay_ground, paint_date, paint_objects, two_stages
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -26,6 +26,7 @@ from agrotools.build.scenes.scene import (
     smooth_field,
     spectra,
     sun_at,
+    value_at,
 )
 
 ROWS_PX, COLUMNS_PX = 384, 512

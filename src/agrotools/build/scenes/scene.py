@@ -84,7 +84,13 @@ def one_of(rng: Rng, kinds: Plane) -> Plane:
     return kinds[int(rng.integers(len(kinds)))]
 
 
-def bounds(mask: Mask) -> tuple[int, int, int, int]:
+def value_at(plane: NDArray[Any], x: float, y: float) -> float:
+    """Return the value of the pixel at a position, or of the nearest pixel in the picture."""
+    rows, columns = plane.shape
+    return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
+
+
+def bounds(mask: Mask) -> "Box":
     """Return the smallest box around the pixels of a mask: x0, y0, x1, y1, half-open."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
@@ -129,6 +135,8 @@ def moved(
 
 
 Window = tuple[slice, slice]
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, half-open."""
 
 
 def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
