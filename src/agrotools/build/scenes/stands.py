@@ -42,21 +42,12 @@ MARGIN_M = 12.0
 
 
 @dataclass(frozen=True)
-class Lobe:
-    """A part of a crown with a separate apex: offset of the apex, height and radius, as shares of the tree's."""
-
-    dx: float
-    dy: float
-    height: float
-    radius: float
-
-
-@dataclass(frozen=True)
 class Tree:
     """A tree.
 
-    ``lobes``: parts of the crown, the leader first; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height
-    of the crown's rim as a share of the top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
+    ``lobes``: parts of the crown with separate apexes, the leader first: offset (x, y), height and radius, as shares of
+    the tree's; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height of the crown's rim as a share of the
+    top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
     """
 
     x: float
@@ -64,32 +55,27 @@ class Tree:
     height: float
     radius: float
     kind: Kind
-    lobes: tuple[Lobe, ...]
+    lobes: list[tuple[float, float, float, float]]
     power: float
     skirt: float
     tone: float
     hue: float
 
 
-@dataclass(frozen=True)
-class Stand:
-    """Parameters of a forest stand.
+def _stand(rng: Rng, level: Level, tall_m: tuple[float, float]) -> Level:
+    """Draw a forest stand: mean height, and the parameters of ``level`` with a share of conifers."""
+    conifers = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
+    return Level(
+        height_m=float(rng.uniform(*tall_m)), spread=float(rng.uniform(*level.spread)),
+        closeness=float(rng.uniform(*level.closeness)), conifers=conifers, level=level,
+    )  # fmt: skip
 
-    ``height_m``: mean height; ``spread``: relative standard deviation of heights (gamma distribution); ``closeness``: 1
-    if crowns touch, less if they overlap; ``conifers``, ``several``, ``discoloured``: shares of conifers, of crowns
-    with several apexes, and of dead or discoloured trees.
+
+def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Level, area: Mask | None = None) -> list[Tree]:
+    """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None.
+
+    Heights have a gamma distribution; crowns touch at a ``closeness`` of 1 and overlap below.
     """
-
-    height_m: float
-    spread: float
-    closeness: float
-    conifers: float
-    several: float
-    discoloured: float
-
-
-def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Stand, area: Mask | None = None) -> list[Tree]:
-    """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None."""
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
     throws = int(np.clip(2.6 * room / typical**2, 300, 9000))
@@ -100,27 +86,23 @@ def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Stand, area: 
     radii = np.where(conifer, 0.7 + 0.125 * heights, 0.8 + 0.62 * heights**0.62) * rng.lognormal(0, 0.13, throws)
     radii = np.clip(radii, 0.9, 7.0)
     inside = np.ones(throws, bool) if area is None else _inside(area, places, width_m, height_m)
-    spaced = _with_room(places, radii * stand.closeness, inside)
-    trees: list[Tree] = []
-    for number in spaced:
-        kind: Kind = "conifer" if conifer[number] else "broadleaf"
-        height, radius = float(heights[number]), float(radii[number])
-        trees.append(_tree(rng, places[number], height, radius, kind, stand.several, stand.discoloured))
-    return trees
-
-
-@dataclass(frozen=True)
-class Rows:
-    """An orchard's grid: rotation in radians, metres between rows."""
-
-    angle: float
-    between_m: float
+    level = stand.level
+    return [
+        _tree(
+            rng, places[number], float(heights[number]), float(radii[number]),
+            "conifer" if conifer[number] else "broadleaf", level.several, level.discoloured,
+        )
+        for number in _with_room(places, radii * stand.closeness, inside)
+    ]  # fmt: skip
 
 
 def plant_orchard(
     rng: Rng, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
-) -> tuple[list[Tree], Rows]:
-    """Return trees of one age on a rotated grid, and the grid; ``gaps``: share of empty positions."""
+) -> tuple[list[Tree], tuple[float, float]]:
+    """Return trees of one age on a rotated grid, its rotation in radians and the metres between its rows.
+
+    ``gaps``: share of empty positions.
+    """
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
     along = float(rng.uniform(4.5, 8.0))
     between = along * float(rng.uniform(1.0, 1.45))
@@ -145,7 +127,7 @@ def plant_orchard(
         radius = float(np.clip(0.40 * height * rng.lognormal(0, 0.08), 0.9, 0.47 * along))
         place = np.array([x[number], y[number]]) + rng.normal(0, 0.15, 2)
         trees.append(_tree(rng, place, height, radius, "fruit", several, discoloured))
-    return trees, Rows(angle, between)
+    return trees, (angle, between)
 
 
 def scatter_shrubs(rng: Rng, width_m: float, height_m: float, number: int, area: Mask | None = None) -> list[Tree]:
@@ -185,15 +167,15 @@ def _tree(
     rng: Rng, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
     several: float, discoloured: float,
 ) -> Tree:  # fmt: skip
-    lobes = [Lobe(0.0, 0.0, 1.0, 1.0)]
+    lobes = [(0.0, 0.0, 1.0, 1.0)]
     if kind != "conifer" and rng.uniform() < several:
         turn = rng.uniform(0, 2 * np.pi)
-        lobes[0] = Lobe(0.0, 0.0, 1.0, float(rng.uniform(0.72, 0.88)))
+        lobes[0] = (0.0, 0.0, 1.0, float(rng.uniform(0.72, 0.88)))
         for _ in range(int(rng.integers(1, 4))):
             turn += rng.uniform(1.3, 2.6)
             out = float(rng.uniform(0.38, 0.62))
             height_share, radius_share = rng.uniform((0.80, 0.45), (0.97, 0.68)).tolist()
-            lobes.append(Lobe(out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
+            lobes.append((out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
     power, skirt = {
         "conifer": (rng.uniform(1.0, 1.35), rng.uniform(0.12, 0.3)),
         "broadleaf": (rng.uniform(1.9, 2.8), rng.uniform(0.45, 0.62)),
@@ -204,9 +186,7 @@ def _tree(
     if rng.uniform() < discoloured:
         hue += float(rng.uniform(0.5, 1.0))
     tone = float(rng.lognormal(0, 0.13))
-    return Tree(
-        float(place[0]), float(place[1]), height, radius, kind, tuple(lobes), float(power), float(skirt), tone, hue
-    )
+    return Tree(float(place[0]), float(place[1]), height, radius, kind, lobes, float(power), float(skirt), tone, hue)
 
 
 NO_TREE = -1
@@ -278,15 +258,15 @@ def _raise(rng: Rng, surface: Surface, clumps: Plane, number: int, tree: Tree) -
     crown = np.zeros((y1 - y0, x1 - x0), np.float32)
     ragged = 1.0 + 0.10 * clumps[y0:y1, x0:x1]
     waves = rng.normal(0, 0.07, 2), rng.uniform(0, 2 * np.pi, 2)
-    for lobe in tree.lobes:
-        dx, dy = xs - np.float32(lobe.dx * tree.radius), ys - np.float32(lobe.dy * tree.radius)
-        away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe.radius * tree.radius)
+    for lobe_x, lobe_y, lobe_height, lobe_radius in tree.lobes:
+        dx, dy = xs - np.float32(lobe_x * tree.radius), ys - np.float32(lobe_y * tree.radius)
+        away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe_radius * tree.radius)
         if tree.radius > 3 * gsd_m:
             turn, ((first, second), (shift, other)) = np.arctan2(dy, dx), waves
             away = away * (1.0 + first * np.sin(2 * turn + shift) + second * np.sin(3 * turn + other))
         away = away * ragged
         shape = 1.0 - (1.0 - tree.skirt) * np.minimum(away, 1.0) ** np.float32(tree.power)
-        np.maximum(crown, np.where(away < 1.0, np.float32(lobe.height * tree.height) * shape, 0), out=crown)
+        np.maximum(crown, np.where(away < 1.0, np.float32(lobe_height * tree.height) * shape, 0), out=crown)
     rough = np.float32(min(0.35, 0.05 * tree.height))
     crown = np.where(crown > 0, np.clip(crown - rough * np.abs(clumps[y0:y1, x0:x1]), 0.1, tree.height), 0)
     view = heights[y0:y1, x0:x1]
@@ -333,19 +313,20 @@ def paint_forest_floor(rng: Rng, rows: int, columns: int, gsd_m: float, grass: f
     return (soil + cover * (_sward(rng, rows, columns, gsd_m) - soil)).astype(np.float32)
 
 
-def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: Rows) -> Plane:
+def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tuple[float, float]) -> Plane:
     """Return the reflectance of an orchard's ground: grass or soil between rows, bare strips, wheel tracks."""
     rows, columns = shape
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32) * np.float32(gsd_m)
     x, y = x - columns * gsd_m / 2, y - rows * gsd_m / 2
-    across = -x * np.sin(grid.angle) + y * np.cos(grid.angle)
-    phase = rng.uniform(0, grid.between_m)
+    angle, between_m = grid
+    across = -x * np.sin(angle) + y * np.cos(angle)
+    phase = rng.uniform(0, between_m)
     soil, sward = _soil(rng, rows, columns, gsd_m), _sward(rng, rows, columns, gsd_m)
     fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 3, 0.8)
-    from_row = np.abs((across - phase + grid.between_m / 2) % grid.between_m - grid.between_m / 2)
+    from_row = np.abs((across - phase + between_m / 2) % between_m - between_m / 2)
     grassy = float(rng.choice([0.15, 0.6, 0.9]))
     cover = np.clip(grassy + 0.35 * fine, 0, 1) * np.clip((from_row - 0.9 + 0.25 * fine) / 0.5, 0, 1)
-    track = np.exp(-(((from_row - 0.5 * grid.between_m + 0.85) / 0.22) ** 2)) * np.float32(rng.uniform(0.0, 0.6))
+    track = np.exp(-(((from_row - 0.5 * between_m + 0.85) / 0.22) ** 2)) * np.float32(rng.uniform(0.0, 0.6))
     cover = np.clip(cover - track * (1 + 0.5 * fine), 0, 1)[..., None]
     return (soil * (1 - 0.06 * track)[..., None] + cover * (sward - soil)).astype(np.float32)
 
@@ -479,18 +460,6 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     ground = paint_forest_floor(rng, TRACT_PX, TRACT_PX, gsd_m, float(rng.uniform(0.3, 1.0)))
     surface = grow(rng, trees, TRACT_PX, TRACT_PX, gsd_m)
     return _scene(rng, level, surface, trees, ground, 1)
-
-
-def _stand(rng: Rng, level: Level, tall_m: tuple[float, float]) -> Stand:
-    mixed = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
-    return Stand(
-        height_m=float(rng.uniform(*tall_m)),
-        spread=float(rng.uniform(*level.spread)),
-        closeness=float(rng.uniform(*level.closeness)),
-        conifers=mixed,
-        several=level.several,
-        discoloured=level.discoloured,
-    )
 
 
 def _scene(rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int) -> Scene:
