@@ -6,8 +6,6 @@ Fruit are bodies of one or more ellipsoids with ground colour, blush, hollow and
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
 
 import cv2
 import numpy as np
@@ -17,6 +15,7 @@ from agrotools.build.scenes.scene import (
     TABLES,
     Box,
     Floats,
+    Kind,
     Plane,
     Rng,
     blurred,
@@ -27,6 +26,7 @@ from agrotools.build.scenes.scene import (
     smooth_field,
     spectra,
     spectrum,
+    with_spectra,
 )
 
 NOTHING = np.float32(np.inf)
@@ -220,18 +220,13 @@ def twig(
 Vector = NDArray[np.float64]
 
 
-def _kind(name: str, table: dict[str, Any]) -> SimpleNamespace:
-    skins = {
-        variety: SimpleNamespace(**{**skin, "ground": spectrum(*skin["ground"]), "blush": spectrum(*skin["blush"])})
-        for variety, skin in table["skins"].items()
-    }
-    return SimpleNamespace(**{"lobed": False, **table, "name": name, "skins": skins})
-
-
-FruitKind = SimpleNamespace
-Skin = SimpleNamespace
-KINDS: dict[str, FruitKind] = {name: _kind(name, table) for name, table in TABLES["fruits"].items()}
-"""Kinds of fruit with their skins, described in ``kinds.toml``."""
+KINDS: dict[str, Kind] = {
+    name: Kind(**{
+        "lobed": False, **table, "name": name,
+        "skins": {one: with_spectra(skin, "ground", "blush") for one, skin in table["skins"].items()},
+    })
+    for name, table in TABLES["fruits"].items()
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +237,8 @@ class Fruit:
     of the skin that is blushed, 0 to 1.
     """
 
-    kind: FruitKind
-    skin: Skin
+    kind: Kind
+    skin: Kind
     centre_px: tuple[float, float]
     distance_mm: float
     diameter_mm: float

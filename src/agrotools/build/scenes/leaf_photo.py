@@ -19,6 +19,7 @@ from agrotools.build.scenes.scene import (
     TABLES,
     Difficulty,
     Floats,
+    Kind,
     Level,
     Mask,
     Plane,
@@ -38,35 +39,14 @@ from agrotools.build.scenes.scene import (
     spectra,
     spectrum,
     sun_at,
+    with_spectra,
 )
 
 TONES = spectra("lesions")
 """Reflectances of lesions, of the nerves of a leaf, and of the cloths it may lie on."""
 
 
-@dataclass(frozen=True)
-class BladeKind:
-    """Shape and colour of a crop's leaf.
-
-    ``slim``: range of half the width over the length; ``rise``, ``fall``: exponents of widening and narrowing;
-    ``teeth``: number along a side and their depth; ``wave``: waviness of the edge; ``veins``: pairs of side veins;
-    ``lobes``: depth of lobes.
-    """
-
-    slim: tuple[float, float]
-    rise: float
-    fall: float
-    teeth: tuple[int, float]
-    wave: float
-    veins: int
-    tone: Floats
-    gloss: float
-    lobes: float = 0.0
-
-
-BLADES: dict[str, BladeKind] = {
-    crop: BladeKind(**{**blade, "tone": spectrum(*blade["tone"])}) for crop, blade in TABLES["blades"].items()
-}
+BLADES: dict[str, Kind] = {crop: with_spectra(blade, "tone") for crop, blade in TABLES["blades"].items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +58,7 @@ class Blade:
     patch.
     """
 
-    kind: BladeKind
+    kind: Kind
     x0: int
     y0: int
     cover: Floats
@@ -95,9 +75,7 @@ class Blade:
         return self.cover > 0.5
 
 
-def lay_out(
-    rng: Rng, kind: BladeKind, centre: tuple[float, float], length_px: float, angle: float, curl: float
-) -> Blade:
+def lay_out(rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float, angle: float, curl: float) -> Blade:
     """Return a leaf of that length around ``centre`` (px), with its tip in direction ``angle``."""
     slim = float(rng.uniform(*kind.slim))
     reach = int(length_px * max(0.60, slim + 0.12)) + 6
@@ -137,7 +115,7 @@ def lay_out(
     return Blade(kind, x0, y0, *planes, length_px=length_px)
 
 
-def _veins(rng: Rng, kind: BladeKind, u: Floats, v: Floats, across: Floats, length_px: np.float32) -> Floats:
+def _veins(rng: Rng, kind: Kind, u: Floats, v: Floats, across: Floats, length_px: np.float32) -> Floats:
     """Return the midrib, side veins that bend towards the tip, and a net of fine veins."""
     rows, columns = u.shape
     aside = np.abs(v)

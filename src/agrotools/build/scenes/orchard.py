@@ -12,7 +12,6 @@ from agrotools.build.scenes.fruits import (
     FOLIAGE,
     KINDS,
     Fruit,
-    FruitKind,
     Seen,
     Sunlight,
     View,
@@ -25,6 +24,7 @@ from agrotools.build.scenes.fruits import (
 from agrotools.build.scenes.scene import (
     Difficulty,
     Floats,
+    Kind,
     Level,
     Rng,
     Scene,
@@ -192,7 +192,7 @@ def _empty(rng: Rng, level: Level, focal_px: float) -> View:
 
 
 def _hang(
-    rng: Rng, kind: FruitKind, variety: str, wanted: int, focal_px: float, near_mm: float, mean_mm: float | None
+    rng: Rng, kind: Kind, variety: str, wanted: int, focal_px: float, near_mm: float, mean_mm: float | None
 ) -> list[Fruit]:
     """Return fruits that do not touch each other, singly and in clusters."""
     skin = kind.skins[variety]

@@ -6,7 +6,7 @@ degrees, so that measurements in the picture differ slightly from the truth.
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -17,6 +17,7 @@ from agrotools.build.scenes.marks import Box, outlined
 from agrotools.build.scenes.scene import (
     TABLES,
     Difficulty,
+    Kind,
     Mask,
     Plane,
     Rng,
@@ -61,25 +62,7 @@ class Growth:
         return self.final_cm / (1.0 + math.exp(-self.rate * (week - self.middle)))
 
 
-@dataclass(frozen=True)
-class _Form:
-    """Form of a species.
-
-    ``leaves`` per node; ``slim``: width of a leaf over its length; ``long``: its length over the plant's height;
-    ``rise``: angle of leaves above the ground, radians; ``toothed``: toothed edges; ``blades``: grass blades from the
-    foot.
-    """
-
-    leaves: int
-    slim: float
-    long: float
-    rise: float
-    toothed: bool
-    blades: bool
-    green: Colour
-
-
-FORMS: Mapping[str, _Form] = {name: _Form(**form) for name, form in TABLES["forms"].items()}
+FORMS: dict[str, Kind] = {name: Kind(**form) for name, form in TABLES["forms"].items()}
 """Forms by the common name of the weed."""
 
 
@@ -203,7 +186,7 @@ def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
         _lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
 
 
-def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
+def _grow(rng: Rng, brush: _Brush, form: Kind, height_cm: float, difficulty: Difficulty) -> None:
     """Paint the plant, in centimetres from its foot."""
     yellow = 0.10 * difficulty
 
@@ -234,9 +217,7 @@ def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Di
     _leaf(brush, lean, height_cm * 0.90, 1, math.pi / 2 - 0.1, height_cm * 0.10, form, green(1.0))
 
 
-def _leaf(
-    brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
-) -> None:
+def _leaf(brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: Kind, colour: Colour) -> None:
     """Paint a leaf on a short stalk, with its tip bent down but never below the foot of the plant."""
     droop = 0.28
     along = np.linspace(0.0, 1.0, 13)
@@ -254,7 +235,7 @@ def _leaf(
     brush.part(_smooth(np.array(outline, np.float64)), colour, 0.22, 0.35)
 
 
-def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
+def _tuft(rng: Rng, brush: _Brush, form: Kind, height_cm: float, green: Callable[[float], Colour]) -> None:
     """Paint blades that rise from the foot, the inner ones steeper; the longest reaches the plant's height."""
     count = int(np.clip(4 + height_cm / 5, 5, 12))
     for k in range(count):

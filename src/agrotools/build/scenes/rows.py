@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.scene import (
     TABLES,
     Difficulty,
+    Kind,
     Level,
     Plane,
     Rng,
@@ -27,25 +28,16 @@ from agrotools.build.scenes.scene import (
     one_thread,
     smooth_field,
     spectra,
-    spectrum,
     srgb_of,
     sun_at,
+    with_spectra,
 )
 
 BANDS = ("B", "G", "R", "RE", "NIR")
 """Band order of every scene: blue 475, green 560, red 668, red edge 717, near infrared 842 nm."""
 
 
-@dataclass(frozen=True)
-class SoilKind:
-    """Reflectance of dry soil and of its stones; ``moist`` is the factor of brightness when moist."""
-
-    dry: Plane
-    stone: Plane
-    moist: float
-
-
-SOILS = tuple(SoilKind(spectrum(*soil["dry"]), spectrum(*soil["stone"]), soil["moist"]) for soil in TABLES["soils"])
+SOILS = tuple(with_spectra(soil, "dry", "stone") for soil in TABLES["soils"])
 SURFACES = spectra("rows")
 """Reflectances of straw, dead leaves and leaves of plants."""
 
@@ -148,7 +140,7 @@ class Canvas:
         return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
 
 
-def paint_soil(rng: Rng, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float) -> Plane:
+def paint_soil(rng: Rng, rows: int, columns: int, soil: Kind, sun: Sun, roughness: float) -> Plane:
     """Return the reflectance of bare soil, (rows, columns, 5). ``roughness`` is 0 (rolled seedbed) to 1 (cloddy)."""
     height, stones = _surface(rng, rows, columns, roughness)
     light = _lit(height, sun)

@@ -28,8 +28,8 @@ TABLES: dict[str, Any] = read_table(Path(__file__).with_name("kinds.toml"))
 """Kinds of things in scenes, by the name of their table."""
 
 
-Level = SimpleNamespace
-"""Parameters of a scene at one difficulty, described in ``levels.toml``."""
+Level = Kind = SimpleNamespace
+"""Parameters of a scene at one difficulty, or of a kind of thing, described in ``levels.toml`` and ``kinds.toml``."""
 
 
 @cache
@@ -72,6 +72,11 @@ class Scene:
 def spectrum(*values: float) -> Plane:
     """Return reflectances, one for each band of a scene."""
     return np.asarray(values, dtype=np.float32)
+
+
+def with_spectra(table: dict[str, Any], *names: str, **more: Any) -> Kind:
+    """Return a kind from its table, and ``more``; entries called ``names`` are reflectances."""
+    return Kind(**{**table, **more, **{name: spectrum(*table[name]) for name in names}})
 
 
 def spectra(place: str) -> dict[str, Plane]:
