@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.fruits import Sunlight, View
+from agrotools.build.scenes.orchard import Sunlight, View
 from agrotools.build.scenes.scene import (
     Difficulty,
     Floats,
