@@ -3,7 +3,7 @@
 Pairs of dates show lost cropland, its new use and place, or farm ponds, their events and their water.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import Region, cut_out
 from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
-from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
+from agrotools.build.scenes.marks import Box, MarkShape, StrokeColour, draw_colour, grown, marked, random_box
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
@@ -32,7 +32,7 @@ from agrotools.build.sources.land import (
 from agrotools.build.sources.part import TABLES, Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
-from agrotools.core import SampleFile
+from agrotools.core import Arguments, SampleFile
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.tools.result import round_significant
 
@@ -146,10 +146,6 @@ def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     return [drawn.subject("tract", len(tracts), tract, "tract")]
 
 
-BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
-TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)
-
-
 _PAIRS = {"one": 1, "places": 4, "marked": 2}
 """Number of pairs of a subject, by mode."""
 _FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
@@ -164,29 +160,40 @@ _EVENTS = {(False, False): "none", (True, True): "none", (True, False): "dried",
 Mask = NDArray[np.bool_]
 
 
-def _save_pair(
-    rng: np.random.Generator, folder: Path, number: int, before: NDArray[np.uint8], after: NDArray[np.uint8]
-) -> dict[str, str]:
-    quality = int(rng.integers(88, 95))
-    for date, pixels in (("before", before), ("after", after)):
-        save_picture(folder / f"{date}_{number}.jpg", pixels, quality)
-    return {date: f"{date}_{number}.jpg" for date in ("before", "after")}
+def _draw_pairs(
+    modes: Sequence[str], key: int, make: Callable[[np.random.Generator, int, Difficulty, str], Scene],
+    place: Callable[[np.random.Generator, Scene], tuple[StrokeColour, MarkShape, Box]],
+    truth: Callable[[Scene, Region | None, float], dict[str, Any]],
+    seed: int, difficulty: Difficulty, folder: Path, only: Only,
+) -> dict[str, JsonValue]:  # fmt: skip
+    """Draw pairs of pictures. ``record["pairs"]``: files, mark (at a ``place``) and perfect result of each."""
+    mode = turn_of(seed, modes)
+    pairs: list[JsonValue] = []
+    for number in range(_PAIRS[mode]):
+        names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
+        if not any(map(only, names.values())):
+            continue
+        rng = np.random.default_rng([seed, difficulty, key, 1 + number])
+        scene = make(rng, 16 * seed + number, difficulty, mode)
+        pictures, mark, region = {date: scene.images[date] for date in names}, None, None
+        if mode == "marked":
+            colour, shape, inside = place(rng, scene)
+            pictures["before"], mark = marked(rng, pictures["before"], inside, shape, colour)
+            region = mark["regions"][0]["inner_box"]
+        quality = int(rng.integers(88, 95))
+        for date, name in names.items():
+            save_picture(folder / name, pictures[date], quality)
+        gsd_m = float(scene.sidecar["gsd_m"])
+        pairs.append({**names, "gsd_m": gsd_m, "mark": mark, **truth(scene, region, gsd_m)})
+    return {"mode": mode, "pairs": pairs}
 
 
 class _Compared:
-    """Pairs of pictures of a scene, measured by ``detect_change``; ``words`` gives words for a pixel size."""
+    """Pairs of pictures of a scene, measured by ``detect_change``."""
 
-    def __init__(
-        self,
-        drawn: DrawnScene,
-        originals: Originals,
-        note: str,
-        target: str,
-        question: str,
-        words: Callable[[float], dict[str, str]],
-    ) -> None:
+    def __init__(self, drawn: DrawnScene, originals: Originals, note: str, target: str, question: str) -> None:
         self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
-        self._target, self._question, self._words = target, question, words
+        self._target, self._question = target, question
         self._files = [
             {
                 date: originals.file(drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date.")
@@ -196,18 +203,14 @@ class _Compared:
         ]
 
     def thing(self, index: int, number: int) -> Thing:
-        pair = self.pairs[index]
-        files: tuple[SampleFile, ...] = tuple(named(file, date, number) for date, file in self._files[index].items())
+        pair, gsd_m = self.pairs[index], self.pairs[index]["gsd_m"]
+        files = tuple(named(file, date, number) for date, file in self._files[index].items())
         before, after = (file.name for file in files)
-        return Thing(
-            files,
-            "detect_change",
-            {"before": before, "after": after, "target": self._target},
-            pair["change"],
-            f"site {number}",
-            f"I need to know {self._question} between {before} and {after}.",
-            {"before": before, "after": after, **self._words(pair["gsd_m"])},
-        )
+        arguments: Arguments = {"before": before, "after": after, "target": self._target}
+        words = {"before": before, "after": after, "gsd_m": f"{round_significant(gsd_m, 4):g}", "metres": f"{gsd_m:g}"}
+        words["least"] = str(LEAST_SITE_PX)
+        thought = f"I need to know {self._question} between {before} and {after}."
+        return Thing(files, "detect_change", arguments, pair["change"], f"site {number}", thought, words)
 
     def in_mark(self, thought: str, index: int, number: int) -> Thing:
         """Return the part of a pair inside the mark on its first picture."""
@@ -216,42 +219,28 @@ class _Compared:
         return measured_in_mark(thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought)
 
 
-def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
-    mode = turn_of(seed, _FARMLAND_MODES)
-    pairs: list[JsonValue] = []
-    for number in range(_PAIRS[mode]):
-        if not (only(f"before_{number}.jpg") or only(f"after_{number}.jpg")):
-            continue
-        rng = np.random.default_rng([seed, difficulty, 73, 1 + number])
-        becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
-        scene = make_farmland_pair(16 * seed + number, difficulty, look, becomes)
-        lost, gsd_m = scene.masks["lost"], float(scene.sidecar["gsd_m"])
-        before, mark, region = scene.images["before"], None, None
-        if mode == "marked":
-            colour = draw_colour(rng)
-            before, mark = marked(rng, before, _parcel(rng, lost), "box", colour)
-            region = mark["regions"][0]["inner_box"]
-        pairs.append(
-            {
-                **_save_pair(rng, folder, number, before, scene.images["after"]),
-                "gsd_m": gsd_m,
-                "mark": mark,
-                "becomes": scene.truth["becomes"],
-                "change": _lost_cropland(cut_out(lost, region), gsd_m),
-                "sites": site_truth(lost > 0, LEAST_SITE_PX, gsd_m),
-            }
-        )
-    return {"mode": mode, "pairs": pairs}
+def _farmland_pair(look: Look, rng: np.random.Generator, seed: int, difficulty: Difficulty, mode: str) -> Scene:
+    becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
+    return make_farmland_pair(seed, difficulty, look, becomes)
+
+
+def _farmland_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
+    lost = scene.masks["lost"]
+    inside = cut_out(lost, region)
+    kinds = [BECOMES[int(value) - 1] for value in np.unique(inside) if value]
+    px = int(np.count_nonzero(inside))
+    loss = {"loss_px": px, "loss_area_m2": round_significant(px * gsd_m**2, _DIGITS)}
+    transition = f"cropland->{kinds[0]}" if kinds else None
+    return {
+        "becomes": scene.truth["becomes"],
+        "change": change_truth(inside > 0, gsd_m, **loss, dominant_transition=transition),
+        "sites": site_truth(lost > 0, LEAST_SITE_PX, gsd_m),
+    }
 
 
 def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return ``field_pair`` (a whole pair), ``field_sites``, ``field_kind`` (a closer look), or ``field_marked``."""
-
-    def words(gsd_m: float) -> dict[str, str]:
-        return {"least": str(LEAST_SITE_PX), "metres": f"{gsd_m:g}"}
-
-    compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost", words)
+    compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost")
     pairs = compared.pairs
 
     def field_sites(index: int, number: int) -> Thing:
@@ -278,52 +267,24 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
     return [drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()]
 
 
-def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
-    transition = f"cropland->{kinds[0]}" if kinds else None
-    px = int(np.count_nonzero(lost))
-    area_m2 = round_significant(px * gsd_m**2, _DIGITS)
-    return change_truth(lost > 0, gsd_m, loss_px=px, loss_area_m2=area_m2, dominant_transition=transition)
-
-
-def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
-    """Return a rectangle; in most pairs it contains lost cropland, in others none."""
-    with_loss = rng.uniform() < 0.65
+def _parcel(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour, MarkShape, Box]:
+    """Return a mark around a rectangle; in most pairs it contains lost cropland, in others none."""
+    colour, with_loss, lost = draw_colour(rng), rng.uniform() < 0.65, scene.masks["lost"]
 
     def suits(box: Box) -> bool:
         share = float((cut_out(lost, box) > 0).mean())
         return share > 0.12 if with_loss else share == 0
 
-    return random_box(rng, lost.shape, (0.25, 0.45), suits, tries=60)
+    return colour, "box", random_box(rng, lost.shape, (0.25, 0.45), suits, tries=60)
 
 
-def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
-    mode = turn_of(seed, _POND_MODES)
-    pairs: list[JsonValue] = []
-    for number in range(_PAIRS[mode]):
-        if not (only(f"before_{number}.jpg") or only(f"after_{number}.jpg")):
-            continue
-        rng = np.random.default_rng([seed, difficulty, 74, 1 + number])
-        scene = make_pond_pair(16 * seed + number, difficulty)
-        gsd_m = float(scene.sidecar["gsd_m"])
-        before, mark, region = scene.images["before"], None, None
-        if mode == "marked":
-            shape, inside = _around_a_pond(rng, scene)
-            before, mark = marked(rng, before, inside, shape, draw_colour(rng))
-            region = mark["regions"][0]["inner_box"]
-        names = _save_pair(rng, folder, number, before, scene.images["after"])
-        pairs.append({**names, "gsd_m": gsd_m, "mark": mark, "change": _pond_change(scene, region, gsd_m)})
-    return {"mode": mode, "pairs": pairs}
+def _pond_pair(_: np.random.Generator, seed: int, difficulty: Difficulty, __: str) -> Scene:
+    return make_pond_pair(seed, difficulty)
 
 
 def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark)."""
-
-    def words(gsd_m: float) -> dict[str, str]:
-        return {"gsd_m": f"{round_significant(gsd_m, 4):g}"}
-
-    compared = _Compared(drawn, originals, "Seen from above", "pond", "what became of the ponds", words)
+    compared = _Compared(drawn, originals, "Seen from above", "pond", "what became of the ponds")
     marked_pond = partial(compared.in_mark, "Now what became of the pond inside the mark.")
     kinds: Mapping[str, Callable[[int, int], Thing]] = {
         "one": {"pond": compared.thing, "pond_water": compared.thing},
@@ -333,7 +294,7 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     return [drawn.subject(of, len(compared.pairs), thing, of) for of, thing in kinds.items()]
 
 
-def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
+def _pond_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
     """Return a perfect ``detect_change`` in the region: ponds with an event changed; water counts on both dates."""
     was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
     changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
@@ -346,7 +307,7 @@ def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str,
     event = next((event for event in events if event != "none"), "none")
     delta_pct = round_significant(100 * (now - was) / was, _DIGITS) if was else None
     water = {"event": event, "area_before_px": was, "area_after_px": now, "delta_pct": delta_pct}
-    return {**change_truth(cut_out(changed, region), gsd_m, pond=water), "changed": event != "none"}
+    return {"change": {**change_truth(cut_out(changed, region), gsd_m, pond=water), "changed": event != "none"}}
 
 
 def _ponds(scene: Scene) -> list[Mask]:
@@ -368,8 +329,13 @@ def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
     return event, wet[0] | wet[1] if event != "none" else np.zeros_like(pond)
 
 
-def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
+def _mark_on_pond(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour, MarkShape, Box]:
     """Return a mark around a single pond, preferably one with an event; anywhere if no pond can be marked."""
+    shape, box = _around_a_pond(rng, scene)
+    return draw_colour(rng), shape, box
+
+
+def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
     rows, columns = scene.masks["water_before"].shape
     ponds = _ponds(scene)
     order = sorted(ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8))
@@ -388,19 +354,31 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
             reach = (slice(int(y0 - dy), int(y1 + dy)), slice(int(x0 - dx), int(x1 + dx)))
             if not any(other[reach].any() for other in ponds if other is not pond):
                 return shape, box
-    x0 = y0 = width = height = 0
+    box = (0, 0, 0, 0)
     for _ in range(50):
         width, height = int(rng.integers(70, 130)), int(rng.integers(70, 130))
         x0, y0 = int(rng.integers(8, columns - width - 8)), int(rng.integers(8, rows - height - 8))
-        if not any(cut_out(pond, (x0 - 8, y0 - 8, x0 + width + 8, y0 + height + 8)).any() for pond in ponds):
+        box = (x0, y0, x0 + width, y0 + height)
+        if not any(cut_out(pond, grown(box, 8)).any() for pond in ponds):
             break
-    return "box", (x0, y0, x0 + width, y0 + height)
+    return "box", box
 
 
 def _farmland(number: int, look: Look, note: str) -> SceneKind:
-    return SceneKind(number, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note))
+    draw = partial(_draw_pairs, _FARMLAND_MODES, 73, partial(_farmland_pair, look), _parcel, _farmland_truth)
+    return SceneKind(number, ("farmland",), draw, partial(_farmland_subjects, note))
 
 
+BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
+TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)
 FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
 FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
-PONDS = SceneKind(4, ("pond", "pond_water"), _draw_ponds, _pond_subjects)
+_DRAW_PONDS = partial(
+    _draw_pairs,
+    _POND_MODES,
+    74,
+    lambda _, seed, difficulty, __: make_pond_pair(seed, difficulty),
+    _mark_on_pond,
+    _pond_truth,
+)
+PONDS = SceneKind(4, ("pond", "pond_water"), _DRAW_PONDS, _pond_subjects)
