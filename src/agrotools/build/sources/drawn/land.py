@@ -373,12 +373,5 @@ BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
 TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)
 FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
 FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
-_DRAW_PONDS = partial(
-    _draw_pairs,
-    _POND_MODES,
-    74,
-    lambda _, seed, difficulty, __: make_pond_pair(seed, difficulty),
-    _mark_on_pond,
-    _pond_truth,
-)
+_DRAW_PONDS = partial(_draw_pairs, _POND_MODES, 74, _pond_pair, _mark_on_pond, _pond_truth)
 PONDS = SceneKind(4, ("pond", "pond_water"), _DRAW_PONDS, _pond_subjects)

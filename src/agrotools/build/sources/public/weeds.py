@@ -38,6 +38,7 @@ from agrotools.build.sources.part import (
     reasons,
 )
 from agrotools.build.sources.reading import (
+    Item,
     find_root,
     folders_below,
     geotiff_of,
@@ -236,59 +237,41 @@ def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[s
     return Subject(name, len(sets), shown, metadata, of="band_set")
 
 
-class _Frame(NamedTuple):
-    """A frame of the table."""
-
-    species: str
-    week: int
-    image: Path
-    mask: Path
-
-
-class _Truth(NamedTuple):
-    """Truth of a picture; ``form`` is None if the plant is in several pieces."""
-
-    words: Mapping[str, str]
-    cover: Mapping[str, Any]
-    form: Mapping[str, Any] | None
-
-
-_ShownFrame = tuple[SampleFile, _Truth]
+_Frame = tuple[str, int, Item]
+"""A frame of the table: species, week, and its files."""
+_FrameTruth = tuple[Mapping[str, str], Mapping[str, Any], Mapping[str, Any] | None]
+"""Words, cover and form of the plant in a picture; the form is None if the plant is in several pieces."""
+_ShownFrame = tuple[SampleFile, _FrameTruth]
 
 
 def weedsense(data: DataSet) -> Part:
     """Covers and forms of plants, over weeks."""
     of = data.layout
     items = sorted(listed_items(data, find_root(data.folder, of["root"])))
-    frames = _chosen_frames(
-        [
-            _Frame(one.told["species"].upper(), int(float(one.told["week"])), one.files["picture"], one.files["mask"])
-            for one in items
-        ],
-        data,
-    )
+    told = [(one.told["species"].upper(), int(float(one.told["week"])), one) for one in items]
+    frames = _chosen_frames(told, data)
     known = ({*range(len(of["species"]) + 1), of["undecided"]},)
-    masks = [read_mask(frame.mask, known).astype(np.uint8) for frame in frames]
+    masks = [read_mask(item.files["mask"], known).astype(np.uint8) for _, _, item in frames]
     numbers = _numbers(frames, masks, of["undecided"])
     by_species: defaultdict[str, list[_ShownFrame]] = defaultdict(list)
-    for frame, values in zip(frames, masks, strict=True):
-        read_photo(frame.image, (values.shape[0], values.shape[1]))
+    for (code, week, item), values in zip(frames, masks, strict=True):
+        read_photo(item.files["picture"], (values.shape[0], values.shape[1]))
         decided = values != of["undecided"]
         plant = (values > 0) & decided  # pixels with a wrong species number are plants too
         if decided.mean() < 1 - of["most_undecided"]:
             data.dropped["with more than 1 % left undecided"] += 1
         elif not plant.any():
             data.dropped["without a plant"] += 1
-        elif np.sum(values == numbers.get(frame.species, -1)) < (1 - of["most_other"]) * plant.sum():
+        elif np.sum(values == numbers.get(code, -1)) < (1 - of["most_other"]) * plant.sum():
             data.dropped["with the number of another species"] += 1
         else:
-            name = of["species"][frame.species]
-            file = data.originals.file(frame.image, note=f"Frame of a video of potted {name}.")
+            name = of["species"][code]
+            file = data.originals.file(item.files["picture"], note=f"Frame of a video of potted {name}.")
             result = AreaTruth(0, int(plant.sum()), 0, int(decided.sum())).as_result()
             # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
             cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
-            truth = _Truth({"species": name, "week": str(frame.week)}, cover, _form(plant, of["least_in_one_piece"]))
-            by_species[frame.species].append((file, truth))
+            form = _form(plant, of["least_in_one_piece"])
+            by_species[code].append((file, ({"species": name, "week": str(week)}, cover, form)))
     used = sum(map(len, by_species.values()))
     if 2 * used < len(frames):
         raise BenchmarkError(f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})")
@@ -300,10 +283,10 @@ def _chosen_frames(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
     """Choose one frame of each species and week, limiting the species so that each keeps several weeks."""
     seed: int = data.layout["seed"]
     one_of_each = spread(frames, lambda one: one[:2], len({frame[:2] for frame in frames}), seed)
-    species = sorted({frame.species for frame in frames})
+    species = sorted({code for code, _, _ in frames})
     order = [species[int(place)] for place in np.random.default_rng(seed).permutation(len(species))]
     chosen = order[: max(1, data.wanted // data.layout["weeks_of_a_species"])]
-    return spread((one for one in one_of_each if one.species in chosen), lambda one: one.species, data.wanted, seed)
+    return spread((one for one in one_of_each if one[0] in chosen), lambda one: one[0], data.wanted, seed)
 
 
 def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
@@ -312,11 +295,11 @@ def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undec
     Numbers are unique: of two species, the one with more pictures gets it, and the pictures of the other are not used.
     """
     frames_of_count: Counter[tuple[str, int]] = Counter()
-    for frame, values in zip(frames, masks, strict=True):
+    for (code, _, _), values in zip(frames, masks, strict=True):
         counts = np.bincount(values.ravel(), minlength=undecided + 1)
         counts[[0, undecided]] = 0
         if counts.any():
-            frames_of_count[frame.species, int(counts.argmax())] += 1
+            frames_of_count[code, int(counts.argmax())] += 1
     numbers: dict[str, int] = {}
     for (species, number), _ in sorted(frames_of_count.items(), key=lambda item: (-item[1], item[0])):
         if species not in numbers and number not in numbers.values():
@@ -331,35 +314,30 @@ def _form(mask: NDArray[np.bool_], least_in_one_piece: float) -> dict[str, Any] 
         return None
     plant = form.plants[0]
     x0, y0, x1, y1 = plant.box
-    described = {
-        "box": [*plant.box],
-        "area_px": plant.area_px,
-        "height_px": y1 - y0,
-        "width_px": x1 - x0,
-        "convex_hull_px": plant.hull_area_px,
-        "solidity": round_significant(plant.solidity, 6),
-    }
-    return {"plants": [described]}
+    described = {"box": [*plant.box], "area_px": plant.area_px, "height_px": y1 - y0, "width_px": x1 - x0}
+    hull = {"convex_hull_px": plant.hull_area_px, "solidity": round_significant(plant.solidity, 6)}
+    return {"plants": [{**described, **hull}]}
 
 
 def _frame_subjects(code: str, pictures: Sequence[_ShownFrame]) -> list[Subject]:
     """Return subjects of a species: pictures by week, in arbitrary order, and those with a measurable form."""
-    by_week = sorted(pictures, key=lambda one: int(one[1].words["week"]))
+    by_week = sorted(pictures, key=lambda one: int(one[1][0]["week"]))
     mixed = sorted(pictures, key=lambda one: str(one[0].sha256))
-    formed = [one for one in by_week if one[1].form is not None]
+    formed = [one for one in by_week if one[1][2] is not None]
     some = (("", by_week, _cover, "pot_weed"), ("-mixed", mixed, _cover, "pot_weed_mixed"))
     return [
-        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1].words["species"]}, of)
+        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1][0]["species"]}, of)
         for suffix, photos, thing, of in (*some, ("-form", formed, _measured_form, "pot_weed_form"))
         if photos
     ]
 
 
-def _cover(file: SampleFile, one: _Truth, _: int) -> Thing:
-    thought = f"I need the share of {file.name} that the plant covers."
-    return photo_thing(file, MEASURE, one.cover, thought, one.words)
+def _cover(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:
+    words, cover, _ = truth
+    return photo_thing(file, MEASURE, cover, f"I need the share of {file.name} that the plant covers.", words)
 
 
-def _measured_form(file: SampleFile, one: _Truth, _: int) -> Thing:
+def _measured_form(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:
+    words, _, form = truth
     thought = f"I need the form of the plant in {file.name}."
-    return photo_thing(file, "measure_weed_phenotype", one.form or {}, thought, one.words)
+    return photo_thing(file, "measure_weed_phenotype", form or {}, thought, words)
