@@ -129,12 +129,14 @@ def agromind() -> Files:
             ask(f"CO_3_2_{of}", f"./{path.format(number)}", question, str(count))
     ask("CO_3_2_3", "./corn/images/image_0000.jpg", tassels, "many")
     ask("CO_3_2_3", "./../../etc/passwd.jpg", tassels, "3")
-    for _ in range(3):
-        ask("CO_3_2_1", "./Pest/JPEGImages/IP102000010.jpg", "How many Cicadellidae are in this image?", "1")
-        ask("OC_2_1_3", "./Pest/JPEGImages/IP102000015.jpg", "What pests are in this image?", "A", options={"A": "x"})
-    ask("PDD_2_2_1", "./Leaf_diseases/images/1.jpg", "Is the leaf healthy?", "A", options={"A": "No, it has Scorch"})
-    ask("VPR_4_1_2", "./Oil_palm_trees/Result/images/diameter_blank_1.jpg", "What is the diameter?", "6.4")
-    ask("SC_3_1_1", "./Agriculture/images/a.jpg", "Which class is it?", "C")
+    for of, path in [("CO_3_2_1", "Pest"), ("OC_2_1_3", "Pest")] * 3:
+        ask(of, f"./{path}/JPEGImages/IP102000010.jpg", "How many Cicadellidae are in this image?", "1")
+    for of, path in (
+        ("PDD_2_2_1", "Leaf_diseases"),
+        ("VPR_4_1_2", "Oil_palm_trees/Result"),
+        ("SC_3_1_1", "Agriculture"),
+    ):
+        ask(of, f"./{path}/images/1.jpg", "Which class is it?", "C")
     for of, items in asked.items():
         yield f"QA_Pairs/{'Scene' if of.startswith('CO') else 'Object'} Understanding/{of}.json", items
     yield "QA_Pairs/README.json", {"metadata": {}}
@@ -174,34 +176,34 @@ def _change(changed: NDArray[np.bool_], m2: float | None) -> dict[str, Any]:
     return {"truth": {"change_px": pixels, "change_pct": 100 * changed.mean(), "changed": bool(pixels), **area}}
 
 
-def _splits(shares: Sequence[float]) -> list[tuple[str, int, float]]:
-    """Return split, seed and share of each pair; the train split uses the numbers of the test split again."""
-    return [("train", 1000, 50.0), *(("test", number, share) for number, share in enumerate(shares))]
+def _land_pairs(shares: Sequence[float], m2: float | None) -> Iterator[Any]:
+    """Yield split, number, both dates, and what is said of each pair; numbers of the train split come again in test."""
+    for split, seed, share in [
+        ("train", 1000, 50.0),
+        *(("test", number, share) for number, share in enumerate(shares)),
+    ]:
+        *both, changed = draw_land(seed, share)
+        yield split, seed % 1000, both, changed, [_change(changed, m2)] if split == "test" else []
 
 
 def clcd(shares: Sequence[float] = SHARES, dates: tuple[str, str] = ("time1", "time2")) -> Files:
     """Pairs with masks. A mask has three channels, one pair are TIFF files, a Mac left a hidden file beside each."""
-    for split, number, share in _splits(shares):
-        *both, changed = draw_land(number, share)
-        stem = f"{number % 1000:05d}"
+    for split, number, both, changed, says in _land_pairs(shares, None):
         for date, bands in zip(dates, both, strict=True):
             pixels = np.ascontiguousarray((bands[[2, 1, 0]] / 8).astype(np.uint8).transpose(1, 2, 0))
-            yield f"CLCD/{split}/{date}/{stem}{'.tif' if number == 1 else '.png'}", pixels
+            yield f"CLCD/{split}/{date}/{number:05d}{'.tif' if number == 1 else '.png'}", pixels
         label = changed.astype(np.uint8) * 255
-        says = [_change(changed, None)] if split == "test" else []
-        yield f"CLCD/{split}/label/{stem}.png", np.dstack([label] * 3) if number == 2 else label, *says
-        yield f"CLCD/{split}/label/._{stem}.png", MAC
+        yield f"CLCD/{split}/label/{number:05d}.png", np.dstack([label] * 3) if number == 2 else label, *says
+        yield f"CLCD/{split}/label/._{number:05d}.png", MAC
 
 
 def hi_cna(shares: Sequence[float] = SHARES, dtype: str = "uint16") -> Files:
     """Pairs of four bands. The infrared band calls itself alpha and is 0 over water, masks have several codes."""
-    for split, number, share in _splits(shares):
-        *both, changed = draw_land(number, share)
-        stem = f"gf2_{number % 1000}"
+    for split, number, both, changed, says in _land_pairs(shares, 0.64):
         for date, bands in zip(("image1", "image2"), both, strict=True):
-            yield f"{split}/{date}/{stem}.tif", land_tiff(bands[[2, 1, 0, 3]], dtype)
+            yield f"{split}/{date}/gf2_{number}.tif", land_tiff(bands[[2, 1, 0, 3]], dtype)
         codes = np.where(changed, 255 if number % 2 else 1 + np.arange(FIELDS_PX) // 90, 0).astype(np.uint8)
-        yield f"{split}/change/{stem}.png", codes, *([_change(changed, 0.64)] if split == "test" else [])
+        yield f"{split}/change/gf2_{number}.png", codes, *says
 
 
 def land_tiff(bands: NDArray[Any], dtype: str = "uint16", **options: Any) -> bytes:
@@ -344,10 +346,9 @@ def open_canopy(
                 )
             x1, y0 = left + 1000, top - 1000
             ring = [[left, top], [x1, top], [x1, y0], [left, y0], [left, top]]
-            shape = ("MultiPolygon", [[ring]]) if column % 2 else ("Polygon", [ring])
+            kind, coordinates = ("MultiPolygon", [[ring]]) if column % 2 else ("Polygon", [ring])
             properties = {"split": split, "lidar_year": year}
-            geometry = dict(zip(("type", "coordinates"), shape, strict=True))
-            features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+            features.append({"properties": properties, "geometry": {"type": kind, "coordinates": coordinates}})
         width = int(1000 * (len(tiles) - 1) / PIXEL_M + 1) + TILE_PX
         for name, dtype in (("lidar", "UInt16"), ("lidar_classification", "Byte")):
             yield (
@@ -555,7 +556,8 @@ def weedsense(codes: int = 16, frames: int = 2) -> Files:
             decided = int((values != 255).sum())
             cover = {"total_px": decided, "veg_px": int(plant.sum()), "veg_pct": 100 * plant.sum() / decided}
             says = {"truth": cover, "words": {"week": str(week)}}
-            yield f"test/images/images/{stem}.jpg", encoded(_draw_pot(plant, week), "JPEG", quality=92), says
+            photo = np.where(plant[..., None], (60, 130, 45), (205, 203, 200)).astype(np.uint8)
+            yield f"test/images/images/{stem}.jpg", encoded(photo, "JPEG", quality=92), says
             yield f"test/mmseg_masks/{stem}.png", values
             yield f"test/images/__MACOSX/images/._{stem}.jpg", MAC
             rows.append((f"{stem}.jpg", code, f"{3.5 * week:.1f}", f"{week}.0"))
@@ -571,13 +573,6 @@ def draw_plant(code: str, week: int, frame: int) -> NDArray[np.bool_]:
         long, side = int(rng.integers(14, 20)) + 5 * week, 1 if leaf % 2 else -1
         cv2.ellipse(drawn, (120 + side * long // 2, y), (long // 2, 4 + week), 12 * side, 0, 360, 1, -1)
     return drawn > 0
-
-
-def _draw_pot(plant: NDArray[np.bool_], week: int) -> NDArray[np.uint8]:
-    pixels = np.random.default_rng([week, int(plant.sum())]).normal((205, 203, 200), 6, (*plant.shape, 3))
-    pixels[275:, 70:170] -= (115, 133, 140)
-    pixels[plant] -= (145, 73, 155)
-    return np.clip(pixels, 0, 255).astype(np.uint8)
 
 
 DATA_SETS: dict[str, tuple[Callable[[], Files], Callable[[], Files]]] = {

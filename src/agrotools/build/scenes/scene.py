@@ -28,8 +28,10 @@ TABLES: dict[str, Any] = read_table(Path(__file__).with_name("kinds.toml"))
 """Kinds of things in scenes, by the name of their table."""
 
 
-Level = Kind = SimpleNamespace
-"""Parameters of a scene at one difficulty, or of a kind of thing, described in ``levels.toml`` and ``kinds.toml``."""
+Level = SimpleNamespace
+"""Parameters of a scene at one difficulty, described in ``levels.toml``."""
+Kind = SimpleNamespace
+"""A kind of thing, described in ``kinds.toml``."""
 
 
 @cache
