@@ -19,7 +19,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
     level = levels("ponds")[difficulty]
-    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
+    ground = lay_ground(rng, (ROWS_PX, COLUMNS_PX), level.trees, 0)
     build_town(rng, ground, int(rng.integers(40, 260)))
     sun = sun_at(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
     stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))

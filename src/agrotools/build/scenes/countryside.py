@@ -64,34 +64,35 @@ patchiness, and the reflectance of its plants.
 """
 
 
-def lay_ground(rng: Rng, rows: int, columns: int, trees: float, houses: int) -> Ground:
+def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> Ground:
     """Draw the ground. ``trees``: density of trees, 1 is usual; ``houses``: maximum number of houses."""
+    rows, columns = shape
     angle = float(rng.uniform(-0.6, 0.6))
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
-    bend = 2.2 * smooth_field(rng, rows, columns, 170)
+    bend = 2.2 * smooth_field(rng, shape, 170)
     u = (x - columns / 2) * np.cos(angle) + (y - rows / 2) * np.sin(angle) + bend
     v = -(x - columns / 2) * np.sin(angle) + (y - rows / 2) * np.cos(angle) + bend[::-1, ::-1]
-    parcels = np.zeros((rows, columns), np.int32)
-    along = np.zeros((rows, columns), np.float32)
-    reach = float(np.hypot(rows, columns)) / 2 + 10
+    parcels = np.zeros(shape, np.int32)
+    along = np.zeros(shape, np.float32)
+    reach = float(np.hypot(*shape)) / 2 + 10
     for number, (u0, v0, u1, v1) in enumerate(_split(rng, (-reach, -reach, reach, reach)), start=1):
         inside = (u >= u0) & (u < u1) & (v >= v0) & (v < v1)
         parcels[inside] = number
         along[inside] = (v if (u1 - u0) > (v1 - v0) else u)[inside]
-    edge = np.zeros((rows, columns), np.uint8)
+    edge = np.zeros(shape, np.uint8)
     edge[:, 1:] |= parcels[:, 1:] != parcels[:, :-1]
     edge[1:] |= parcels[1:] != parcels[:-1]
     border = np.asarray(cv2.distanceTransform(1 - edge, cv2.DIST_L2, 3), np.float32)
-    road = np.zeros((rows, columns), np.float32)
+    road = np.zeros(shape, np.float32)
     for _ in range(int(rng.integers(1, 3))):
         axis = u if rng.uniform() < 0.5 else v
         place = rng.uniform(-0.35, 0.35) * (columns if axis is u else rows)
-        sway = 4.0 * smooth_field(rng, rows, columns, 260)
+        sway = 4.0 * smooth_field(rng, shape, 260)
         half = rng.uniform(2.5, 5.0)
         road = np.maximum(road, np.clip(half + 0.5 - np.abs(axis - place + sway), 0, 1))
     ground = Ground(
         parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle, one_of(rng, LAND["soils"]),
-        fractal_field(rng, rows, columns, 120, 4), float(rng.uniform(1.0, 3.0)),
+        fractal_field(rng, shape, 120, 4), float(rng.uniform(1.0, 3.0)),
     )  # fmt: skip
     _stand_trees(rng, ground, trees)
     for _ in range(int(rng.integers(0, houses + 1))):
@@ -176,9 +177,8 @@ def two_stages(rng: Rng, ground: Ground, kept: float) -> tuple[Stages, Stages]:
 
 def paint_date(rng: Rng, ground: Ground, stages: Stages, sun: Sun, wet_season: float) -> Plane:
     """Return the reflectance of fields, borders and roads on one day, (rows, columns, 4), without trees and houses."""
-    rows, columns = ground.parcels.shape
-    fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
-    coarse = fractal_field(rng, rows, columns, 45, 3, 0.7)
+    fine = fractal_field(rng, ground.parcels.shape, 5, 3, 0.9)
+    coarse = fractal_field(rng, ground.parcels.shape, 45, 3, 0.7)
     table = np.zeros((int(ground.parcels.max()) + 1, 9), np.float32)
     for number, stage in stages.items():
         table[number] = stage
@@ -215,7 +215,7 @@ def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: f
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
         half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
         _fill(bands, half @ np.array([[c, s], [-s, c]]) + (house.x, house.y), 1.0, roof * np.float32(lit))
-    texture = fractal_field(rng, bands.shape[0], bands.shape[1], 4, 2, 0.8)
+    texture = fractal_field(rng, bands.shape[:2], 4, 2, 0.8)
     for tree in ground.trees:
         outline = _crown(tree)
         _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)

@@ -88,9 +88,8 @@ def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[P
 
 def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) -> None:
     """Paint the ground of a patch over the fields, in place; its trees and houses are painted with all others."""
-    rows, columns = ground.parcels.shape
-    fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
-    coarse = fractal_field(rng, rows, columns, 30, 3, 0.7)
+    fine = fractal_field(rng, ground.parcels.shape, 5, 3, 0.9)
+    coarse = fractal_field(rng, ground.parcels.shape, 30, 3, 0.7)
     tone = (1 + 0.06 * fine + 0.08 * coarse)[..., None]
     if patch.kind == "water":
         colour = LAND["waters"][int(patch.look * len(LAND["waters"]))] * (1 + 0.02 * coarse)[..., None]
@@ -119,11 +118,10 @@ def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) 
 
 def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Sun, fine: Plane, coarse: Plane) -> Plane:
     """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
-    rows, columns = ground.parcels.shape
-    relief = cv2.GaussianBlur(1.4 * fractal_field(rng, rows, columns, 16, 3, 0.8), (0, 0), 0.8)
+    relief = cv2.GaussianBlur(1.4 * fractal_field(rng, ground.parcels.shape, 16, 3, 0.8), (0, 0), 0.8)
     gy, gx = np.gradient(relief)
     light = np.clip(1 - 0.5 * (gx * sun.dx + gy * sun.dy), 0.5, 1.5)
-    bend = smooth_field(rng, rows, columns, 60)
+    bend = smooth_field(rng, ground.parcels.shape, 60)
     tracks = np.exp(-((np.abs(np.sin(0.10 * bend * 60 + coarse)) / 0.10) ** 2)) * 0.12
     subsoil = ground.soil * (1.25 + 0.5 * patch.look)
     return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(np.float32)
@@ -152,8 +150,8 @@ def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragge
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     warp = ragged * (0.10 if power < 4 else 0.05) * long
     small = ragged * 1.1
-    xs = xs + warp * smooth_field(rng, rows, columns, 0.9 * long) + small * smooth_field(rng, rows, columns, 7) - x
-    ys = ys + warp * smooth_field(rng, rows, columns, 0.9 * long) + small * smooth_field(rng, rows, columns, 7) - y
+    xs = xs + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - x
+    ys = ys + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - y
     along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
     out = ((np.abs(along) / long) ** power + (np.abs(across) / short) ** power) ** (1 / power)
     return ((1 - out) * short).astype(np.float32)
@@ -165,7 +163,7 @@ def _road(rng: Rng, ground: Ground) -> Plane:
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     across = (xs - columns / 2) * np.sin(turn) - (ys - rows / 2) * np.cos(turn)
-    across = across + 16.0 * smooth_field(rng, rows, columns, 230) + 0.5 * smooth_field(rng, rows, columns, 9)
+    across = across + 16.0 * smooth_field(rng, (rows, columns), 230) + 0.5 * smooth_field(rng, (rows, columns), 9)
     half = float(rng.uniform(9, 16))
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
 
@@ -259,7 +257,7 @@ def make_farmland_pair(
     level, camera = levels("farmland")[difficulty], _CAMERAS[look]
     factor = camera.gsd_m / _BASE_GSD_M
     rows, columns = round(camera.rows * factor), round(camera.columns * factor)
-    ground = lay_ground(rng, rows, columns, camera.trees, 3)
+    ground = lay_ground(rng, (rows, columns), camera.trees, 3)
     if rng.uniform() < 0.6:
         _add_hamlet(rng, ground, int(rng.integers(3, camera.hamlet)))
     kinds = [str(rng.choice(["water", "bare", "forest"])) for _ in range(int(rng.integers(0, level.old + 1)))]
@@ -282,7 +280,7 @@ def make_farmland_pair(
             houses += patch.houses
         paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
         if rng.uniform() < level.cloud:
-            bands *= cloud_shadow(rng, rows, columns)[..., None]
+            bands *= cloud_shadow(rng, (rows, columns))[..., None]
         if name == "after":
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)

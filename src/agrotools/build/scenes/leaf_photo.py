@@ -86,8 +86,8 @@ def lay_out(rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float,
     u = (xs * c + ys * s) / np.float32(length_px) + 0.5
     v = (ys * c - xs * s) / np.float32(length_px)
     wobble = np.float32(0.012)
-    u = u + wobble * smooth_field(rng, side, side, 0.16 * length_px)
-    v = v + wobble * smooth_field(rng, side, side, 0.16 * length_px)
+    u = u + wobble * smooth_field(rng, (side, side), 0.16 * length_px)
+    v = v + wobble * smooth_field(rng, (side, side), 0.16 * length_px)
     v = v - np.float32(rng.normal(0, 0.07)) * (4.0 * u * (1.0 - u) - 0.5)
     body = np.clip(u, 1e-3, 1.0 - 1e-3)
     shape = body**kind.rise * (1.0 - body) ** kind.fall
@@ -117,27 +117,25 @@ def lay_out(rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float,
 
 def _veins(rng: Rng, kind: Kind, u: Floats, v: Floats, across: Floats, length_px: np.float32) -> Floats:
     """Return the midrib, side veins that bend towards the tip, and a net of fine veins."""
-    rows, columns = u.shape
     aside = np.abs(v)
     rib = np.exp(-((aside * length_px / (0.0065 * length_px * (1.35 - u) + 0.6)) ** 2))
     lean = np.float32(rng.uniform(0.55, 0.95))
-    stray = 0.010 * smooth_field(rng, rows, columns, 0.12 * float(length_px))
+    stray = 0.010 * smooth_field(rng, u.shape, 0.12 * float(length_px))
     start = u - lean * aside + np.float32(0.45) * aside * aside + stray
     shift = np.where(v > 0, 0.0, 0.5) * rng.uniform(0.3, 1.0)
     place = start * (kind.veins + 1) + shift
     off = np.abs(place - np.round(place)) / (kind.veins + 1) * length_px
     side = np.exp(-((off / (0.0036 * length_px + 0.45)) ** 2)) * (1.0 - 0.6 * np.abs(across)) * (start > 0.0)
     cell = max(5.0, 0.028 * float(length_px))
-    net = 1.0 - np.abs(smooth_field(rng, rows, columns, cell)) * 2.6
+    net = 1.0 - np.abs(smooth_field(rng, u.shape, cell)) * 2.6
     fine = np.clip(net, 0.0, 1.0) * 0.22
     return np.clip(np.maximum(np.maximum(rib, 0.62 * side), fine), 0.0, 1.0).astype(np.float32)
 
 
 def _relief(rng: Rng, across: Floats, u: Floats, veins: Floats, length_px: float, curl: float) -> Floats:
     """Return the height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
-    rows, columns = u.shape
     bulge = -0.010 * length_px * (veins**0.7)
-    folds = 0.010 * length_px * fractal_field(rng, rows, columns, 0.22 * length_px, 3)
+    folds = 0.010 * length_px * fractal_field(rng, u.shape, 0.22 * length_px, 3)
     edge = curl * 0.05 * length_px * np.clip(across, -1.2, 1.2) ** 2 * (0.5 + np.sin(np.pi * u))
     lengthwise = curl * 0.06 * length_px * rng.normal(0, 1.0) * (u - 0.5) ** 2 * 4.0
     return np.asarray(bulge + folds + edge + lengthwise, dtype=np.float32)
@@ -145,11 +143,10 @@ def _relief(rng: Rng, across: Floats, u: Floats, veins: Floats, length_px: float
 
 def blade_colour(rng: Rng, blade: Blade, age: float) -> Plane:
     """Return the reflectance (rows, columns, 4) of the healthy leaf; ``age``: 0 young to 1 old and paler."""
-    rows, columns = blade.cover.shape
     tone = blade.kind.tone * rng.normal(1.0, 0.08, 4).clip(0.8, 1.25).astype(np.float32)
-    mottle = 1.0 + 0.07 * fractal_field(rng, rows, columns, 0.10 * blade.length_px, 4, 0.75)
+    mottle = 1.0 + 0.07 * fractal_field(rng, blade.cover.shape, 0.10 * blade.length_px, 4, 0.75)
     body = mottle[..., None] * tone
-    pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, rows, columns, 0.35 * blade.length_px)), 0.0, 0.5)
+    pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, blade.cover.shape, 0.35 * blade.length_px)), 0.0, 0.5)
     body += pale[..., None] * (spectrum(0.150, 0.200, 0.045, 0.50) - body)
     nerve = 0.75 * blade.veins * (0.7 + 0.3 * pale)
     return np.asarray(body + nerve[..., None] * (TONES["nerve"] - body), dtype=np.float32)
@@ -172,8 +169,8 @@ def _spots(
     rows, columns = inside.shape
     marked = np.zeros(inside.shape, np.bool_)
     ys, xs = np.nonzero(inside)
-    density = smooth_field(rng, rows, columns, 0.22 * blade.length_px)
-    ragged = fractal_field(rng, rows, columns, 9, 3, 0.7)
+    density = smooth_field(rng, (rows, columns), 0.22 * blade.length_px)
+    ragged = fractal_field(rng, (rows, columns), 9, 3, 0.7)
     counted = 0
     for _ in range(_MOST_STEPS):
         if counted >= goal:
@@ -247,8 +244,8 @@ def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float)
         )  # fmt: skip
     field = resized(state, columns, rows, cv2.INTER_CUBIC)
     field = field / max(float(field.std()), 1e-6)
-    field += 1.5 * smooth_field(rng, rows, columns, 0.3 * blade.length_px)
-    field += 0.22 * fractal_field(rng, rows, columns, 8, 3)
+    field += 1.5 * smooth_field(rng, (rows, columns), 0.3 * blade.length_px)
+    field += 0.22 * fractal_field(rng, (rows, columns), 8, 3)
     marked, level = _highest(field, blade.inside, goal)
     margin = np.clip((field - level) * 5.0 + 0.5, 0.0, 1.0) * blade.inside
     _blend(surface, strength * 0.9 * margin, TONES["halo"] * 0.55 + TONES["brown"] * 0.45)
@@ -267,7 +264,9 @@ def angular(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) 
     seeds[rng.integers(0, rows, count), rng.integers(0, columns, count)] = 0
     _, labels = cv2.distanceTransformWithLabels(seeds, cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL)
     cells = np.asarray(labels, dtype=np.int32)
-    wish = smooth_field(rng, rows, columns, 0.16 * blade.length_px) + 0.5 * smooth_field(rng, rows, columns, gap * 1.5)
+    wish = smooth_field(rng, (rows, columns), 0.16 * blade.length_px) + 0.5 * smooth_field(
+        rng, (rows, columns), gap * 1.5
+    )
     number = int(cells.max()) + 1
     sizes = np.bincount(cells[blade.inside], minlength=number)
     wishes = np.bincount(cells.ravel(), weights=wish.ravel(), minlength=number)
@@ -287,11 +286,10 @@ def angular(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) 
 
 def mildew(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint white powdery patches with soft edges."""
-    rows, columns = blade.inside.shape
-    field = smooth_field(rng, rows, columns, 0.15 * blade.length_px)
-    field += 0.35 * fractal_field(rng, rows, columns, 0.05 * blade.length_px, 4, 0.7)
+    field = smooth_field(rng, blade.inside.shape, 0.15 * blade.length_px)
+    field += 0.35 * fractal_field(rng, blade.inside.shape, 0.05 * blade.length_px, 4, 0.7)
     marked, level = _highest(field, blade.inside, goal)
-    powder = np.clip(0.62 + 0.25 * fractal_field(rng, rows, columns, 5, 3, 0.9), 0.2, 1.0)
+    powder = np.clip(0.62 + 0.25 * fractal_field(rng, blade.inside.shape, 5, 3, 0.9), 0.2, 1.0)
     cover = np.clip((field - level) * 2.4 + 0.55, 0.0, 1.0) * powder * blade.inside
     _blend(surface, strength * 0.9 * cover, TONES["mildew"])
     return marked
@@ -311,7 +309,7 @@ KINDS: dict[str, Callable[[Rng, Blade, Plane, int, float], Mask]] = {each.__name
 """Functions that paint about ``goal`` pixels at ``strength`` 0.5 (faint) to 1 and return the mask of diseased ones."""
 
 
-ROWS_PX, COLUMNS_PX = 480, 640
+ROWS_PX, COLUMNS_PX = SIZE = 480, 640
 BACKGROUND, HEALTHY, LESION = 0, 1, 2
 LEAST_LESION_PX = 12
 """Minimum size of a lesion in ``n_lesions``; pixels of smaller patches still count as diseased."""
@@ -344,8 +342,8 @@ def make_leaf_photo(
     sun = sun_at(rng.uniform(0, 2 * np.pi), rng.uniform(0.5, 1.3), rng.uniform(0.35, 0.6))
     ground = str(rng.choice(level.grounds))
     light = _ground(rng, ground, sun)
-    classes = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
-    numbers = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
+    classes = np.zeros(SIZE, np.uint8)
+    numbers = np.zeros(SIZE, np.uint8)
     for number in range(1, leaves + 1):
         blade = _placed(rng, crop, number, leaves, level.curl)
         surface = blade_colour(rng, blade, float(rng.uniform(*level.age)))
@@ -400,7 +398,7 @@ def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: 
     blade_window, window = overlap(blade.cover.shape, light.shape, blade.x0, blade.y0)
     raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
     shape = np.maximum(blade.cover, blade.stalk)
-    whole = np.zeros((ROWS_PX, COLUMNS_PX), np.float32)
+    whole = np.zeros(SIZE, np.float32)
     whole[window] = shape[blade_window]
     cast = blurred(moved(whole, sun.dx * sun.length * raised, sun.dy * sun.length * raised), 1.0 + 0.5 * raised)
     contact = blurred(whole, 5.0)
@@ -425,17 +423,13 @@ def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: 
 
 def _ground(rng: Rng, kind: str, sun: Sun) -> Plane:
     if kind == "soil":
-        soil = paint_soil(
-            rng, ROWS_PX, COLUMNS_PX, SOILS[int(rng.integers(len(SOILS)))], sun, float(rng.uniform(0, 0.6))
-        )
+        soil = paint_soil(rng, SIZE, SOILS[int(rng.integers(len(SOILS)))], sun, float(rng.uniform(0, 0.6)))
         return np.ascontiguousarray(soil[..., [2, 1, 0, 4]])
     if kind == "cloth":
         return _cloth(rng)
     tone = spectrum(0.72, 0.71, 0.70, 0.7) * np.float32(rng.uniform(0.75, 1.1))
     tone = tone * rng.normal(1.0, 0.03, 4).astype(np.float32)
-    even = (
-        1.0 + 0.05 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 400) + 0.008 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 3)
-    )
+    even = 1.0 + 0.05 * smooth_field(rng, SIZE, 400) + 0.008 * fractal_field(rng, SIZE, 6, 3)
     return np.asarray(even[..., None] * tone, np.float32)
 
 
@@ -448,8 +442,8 @@ def _cloth(rng: Rng) -> Plane:
     weave: Floats = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
         (y * c - x * s) * np.float32(2 * np.pi / pitch)
     )
-    folds = fractal_field(rng, ROWS_PX, COLUMNS_PX, 240, 2)
-    light = 1.0 + 0.10 * weave + 0.13 * folds + 0.05 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 4, 2, 0.8)
+    folds = fractal_field(rng, SIZE, 240, 2)
+    light = 1.0 + 0.10 * weave + 0.13 * folds + 0.05 * fractal_field(rng, SIZE, 4, 2, 0.8)
     return np.asarray(np.clip(light, 0.2, 2.0)[..., None] * tone, np.float32)
 
 
@@ -460,7 +454,7 @@ def _shadow_over(rng: Rng, light: Plane) -> None:
     side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (y - rng.uniform(0.3, 0.7) * ROWS_PX) * np.sin(
         turn
     )
-    side += 14.0 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 90)
+    side += 14.0 * smooth_field(rng, SIZE, 90)
     soft = blurred((side > 0).astype(np.float32), 6.0)
     light *= (1.0 - float(rng.uniform(0.3, 0.55)) * soft)[..., None]
 

@@ -72,8 +72,7 @@ class View:
     ) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
         self.distance_mm = backdrop_mm.astype(np.float32)
-        rows, columns = backdrop_mm.shape
-        self.ids = np.zeros((rows, columns), dtype=np.int16)
+        self.ids = np.zeros(backdrop_mm.shape, dtype=np.int16)
         self.sun = sun
         self.dapple = dapple
         self.focal_px = focal_px
@@ -120,16 +119,17 @@ class View:
         self.light[place] *= (1.0 - np.float32(darkness) * alpha[inside])[..., None]
 
 
-def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[Plane, Floats]:
+def backdrop(rng: Rng, shape: tuple[int, int], sky: float, horizon: float) -> tuple[Plane, Floats]:
     """Return the background: sky, the next row of trees, and the ground.
 
     ``sky``: its brightness, 1 for white paper in the sun; ``horizon``: its lower edge, as a share of the height.
     """
+    rows, columns = shape
     y = np.linspace(0.0, 1.0, rows, dtype=np.float32)[:, None]
-    skyline = horizon + 0.10 * smooth_field(rng, rows, columns, 110) + 0.05 * fractal_field(rng, rows, columns, 34, 3)
+    skyline = horizon + 0.10 * smooth_field(rng, shape, 110) + 0.05 * fractal_field(rng, shape, 34, 3)
     trees = np.clip((y - skyline) * 14.0, 0.0, 1.0)
-    mottle = np.clip(0.55 + 0.45 * fractal_field(rng, rows, columns, 26, 4, 0.8), 0.06, 1.9)
-    ground = np.clip((y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, rows, columns, 60)) * 9.0, 0.0, 1.0)
+    mottle = np.clip(0.55 + 0.45 * fractal_field(rng, shape, 26, 4, 0.8), 0.06, 1.9)
+    ground = np.clip((y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, shape, 60)) * 9.0, 0.0, 1.0)
     far = FOLIAGE["greens"][0] * np.float32(rng.uniform(0.45, 0.9))
     soil = float(rng.uniform(0.0, 1.0)) ** 2
     floor = FOLIAGE["grass"] * (1 - soil) + FOLIAGE["soil"] * soil
@@ -163,7 +163,7 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
         cup = rng.uniform(-0.30, 0.30) * (np.abs(side) - 0.5)
         droop = rng.uniform(-0.35, 0.35) * (inside - 0.5)
         relief = 1.0 + 0.30 * rib + 0.055 * np.clip(veins, -1, 1) + cup + droop
-        relief += 0.08 * fractal_field(rng, _SPRITE_WIDTH, _SPRITE_LENGTH, 14, 2)
+        relief += 0.08 * fractal_field(rng, (_SPRITE_WIDTH, _SPRITE_LENGTH), 14, 2)
         half = np.clip(0.5 + 6.0 * across, 0.0, 1.0)
         planes = (255 * cover, np.clip(128 * relief, 0, 255), 255 * np.broadcast_to(half, cover.shape))
         sprites.append(np.stack(planes, axis=-1).astype(np.uint8))
@@ -344,7 +344,7 @@ def _lit(view: View, fruit: Fruit, normal: Plane, axial: Floats, in_sun: Floats)
     rows, columns = axial.shape
     sun = np.asarray(view.sun.towards, np.float32)
     facing = normal @ sun
-    mottle = fractal_field(rng, rows, columns, max(4.0, 0.4 * columns), 4, 0.7)
+    mottle = fractal_field(rng, (rows, columns), max(4.0, 0.4 * columns), 4, 0.7)
     streak = _streaks(rng, fruit, normal) if fruit.skin.streaks > 0.1 else np.float32(0.0)
     # The side facing the light blushes first: with a share of 0.5, the half facing it is red.
     coloured = 3.2 * (facing * 0.6 - (1.0 - 2.0 * fruit.blush) + 0.35 * mottle + fruit.skin.streaks * streak)
@@ -487,7 +487,7 @@ def lay_branches(rng: Rng, view: View, distance: float, count: int, tone: float,
         twig(view, points, widths, distance, tone * rng.uniform(0.5, 1.2))
 
 
-ROWS_PX, COLUMNS_PX = 480, 640
+ROWS_PX, COLUMNS_PX = SIZE = 480, 640
 WELL_SEEN = 0.6
 """Minimum visible share of a fruit that counts as measurable."""
 LEAST_SEEN = 0.15
@@ -545,10 +545,8 @@ def _empty(rng: Rng, level: Level, focal_px: float) -> View:
     towards = np.array([rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)])
     towards /= np.linalg.norm(towards)
     sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
-    light, distance = backdrop(
-        rng, ROWS_PX, COLUMNS_PX, float(rng.uniform(*level.sky)), float(rng.uniform(*level.horizon))
-    )
-    flecks = fractal_field(rng, ROWS_PX, COLUMNS_PX, 95, 3)
+    light, distance = backdrop(rng, SIZE, float(rng.uniform(*level.sky)), float(rng.uniform(*level.horizon)))
+    flecks = fractal_field(rng, SIZE, 95, 3)
     dapple = 1.0 / (1.0 + np.exp(-4.0 * (flecks + 0.9 - 1.9 * level.shade)))
     return View(light, distance, sun, dapple.astype(np.float32), focal_px)
 
@@ -610,7 +608,7 @@ def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -
         lay_cluster(rng, far, foliage, random_position(rng, far), float(distance), 0.42)
     view = far.doubled(view)
     lay_branches(rng, view, near * 1.42, 4, 0.9, 62.0)
-    density = np.clip(0.62 + 0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 150, 2), 0.05, 1.0)
+    density = np.clip(0.62 + 0.5 * fractal_field(rng, SIZE, 150, 2), 0.05, 1.0)
     for distance in np.sort(rng.uniform(1.2 * near, 1.42 * near, 72))[::-1]:
         at = random_position(rng, view)
         if rng.uniform() < value_at(density, *at):

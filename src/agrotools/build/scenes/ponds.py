@@ -29,7 +29,7 @@ from agrotools.build.scenes.scene import (
     value_at,
 )
 
-ROWS_PX, COLUMNS_PX = 384, 512
+ROWS_PX, COLUMNS_PX = SIZE = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
 
@@ -73,7 +73,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
     event, gsd_m = event or drawn_event, float(rng.uniform(0.35, 0.65))
-    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
+    ground = lay_ground(rng, SIZE, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
     first, second = two_stages(rng, ground, kept=0.25)
@@ -87,8 +87,8 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         bands = paint_date(rng, ground, stages, sun, wet_season)
         if scar is not None and when:
             bands *= scar[..., None]
-        water = np.zeros((ROWS_PX, COLUMNS_PX), bool)
-        inside = np.zeros((ROWS_PX, COLUMNS_PX), bool)
+        water = np.zeros(SIZE, bool)
+        inside = np.zeros(SIZE, bool)
         for basin, both in zip(basins, states, strict=True):
             state = both[when]
             if state is not None:
@@ -96,7 +96,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
                 inside |= basin.inward > 0
         paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
         if rng.uniform() < level.cloud:
-            bands *= cloud_shadow(rng, ROWS_PX, COLUMNS_PX)[..., None]
+            bands *= cloud_shadow(rng, SIZE)[..., None]
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
@@ -178,8 +178,8 @@ def _shape_basin(
     power = float(rng.choice([2.0, 3.0, 5.0, 8.0], p=[0.3, 0.2, 0.25, 0.25]))
     ys, xs = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     warp = level.irregular * (0.08 * long if power < 4 else 0.035 * long)
-    xs = xs + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - x
-    ys = ys + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - y
+    xs = xs + warp * smooth_field(rng, SIZE, 1.3 * long) - x
+    ys = ys + warp * smooth_field(rng, SIZE, 1.3 * long) - y
     along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
     inside = (np.abs(along) / long) ** power + (np.abs(across) / short) ** power <= 1.0
     inward = cv2.distanceTransform(inside.astype(np.uint8), cv2.DIST_L2, 5) - cv2.distanceTransform(
@@ -189,7 +189,7 @@ def _shape_basin(
         inward=np.asarray(cv2.GaussianBlur(inward, (0, 0), 1.0), np.float32),
         bank_px=float(rng.uniform(*level.bank_m)) / gsd_m,
         slope_px=float(min(rng.uniform(2.0, 4.5) / gsd_m, 0.45 * short)),
-        wobble=0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 14, 3),
+        wobble=0.5 * fractal_field(rng, SIZE, 14, 3),
         bank_grass=float(rng.uniform(*level.bank_grass)),
         floor_grass=float(rng.uniform(*level.floor_grass)),
         tone=float(rng.uniform(0.95, 1.35)),
@@ -209,7 +209,7 @@ def _paint_basin(
     height = np.where(inward > 0, 1.0 - 2.4 * descent, crest) * basin.bank_px
     gy, gx = np.gradient(cv2.GaussianBlur(height.astype(np.float32), (0, 0), 0.8))
     light = np.clip(1.0 - 0.30 * (gx * sun.dx + gy * sun.dy), 0.45, 1.6)
-    fine = fractal_field(rng, ROWS_PX, COLUMNS_PX, 5, 3, 0.9)
+    fine = fractal_field(rng, SIZE, 5, 3, 0.9)
     grass = wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]
     subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
     overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
@@ -226,11 +226,11 @@ def _paint_basin(
     shore = (1.0 - state.fill) * 0.9 * basin.slope_px + 0.8 + 0.7 * basin.wobble
     depth = inward - shore
     colour = WATERS[state.water] * np.float32(rng.uniform(0.85, 1.15))
-    ripple = 0.012 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 2) + 0.03 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 50)
+    ripple = 0.012 * fractal_field(rng, SIZE, 6, 2) + 0.03 * smooth_field(rng, SIZE, 50)
     water = colour * (1.0 + ripple)[..., None]
     shallow = 0.35 * np.exp(-np.clip(depth, 0, None) / (0.6 * basin.slope_px))[..., None]
     water = water + shallow * (0.8 * subsoil * (1.0, 0.95, 0.85, 0.35) - water)
-    glint = rng.uniform(0.0, 0.02) * np.clip(1 + smooth_field(rng, ROWS_PX, COLUMNS_PX, 130), 0, 2)
+    glint = rng.uniform(0.0, 0.02) * np.clip(1 + smooth_field(rng, SIZE, 130), 0, 2)
     water = water + glint[..., None]
     shade = cv2.GaussianBlur((depth > 0).astype(np.float32), (0, 0), 1.0)
     lee = np.roll(height > 0.3 * basin.bank_px, (round(sun.dy * 2), round(sun.dx * 2)), (0, 1))

@@ -35,7 +35,7 @@ Picture = NDArray[np.float32]
 Colour = tuple[float, float, float]
 """Red, green and blue, 0 to 255."""
 
-ROWS_PX, COLUMNS_PX = 512, 640
+ROWS_PX, COLUMNS_PX = SIZE = 512, 640
 MOST_TILT_DEG = 5.0
 _FOOT_PX = 400
 _DISTANCE = 3.2
@@ -142,7 +142,7 @@ def make_pot(
     picture = _wall(rng, difficulty)
     xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
     order = [int(k) for k in rng.permutation(len(xs))]
-    covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
+    covers = [np.zeros(SIZE, np.float32) for _ in xs]
     for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
         brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
         _grow(rng, brush, form, high, difficulty)
@@ -164,10 +164,12 @@ def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
     wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
     picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
     picture[:] = wall
-    picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, ROWS_PX, COLUMNS_PX, 120, 4))[..., None]
+    picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, SIZE, 120, 4))[..., None]
     bench = np.array([118, 98, 82], np.float32) * np.float32(rng.uniform(0.8, 1.15))
     picture[_FOOT_PX + 60 :] = bench
-    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, ROWS_PX - _FOOT_PX - 60, COLUMNS_PX, 40, 4))[..., None]
+    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, (ROWS_PX - _FOOT_PX - 60, COLUMNS_PX), 40, 4))[
+        ..., None
+    ]
     return picture
 
 
@@ -310,7 +312,7 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
     """Return the picture under uneven and dim light, with blur and noise."""
     nuisance = levels("pot_plants")[difficulty]
     rows, columns = picture.shape[:2]
-    light = 1.0 + nuisance.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
+    light = 1.0 + nuisance.light * np.clip(smooth_field(rng, (rows, columns), 700), -1.3, 1.3)
     light *= 1.0 - nuisance.dark * rng.uniform(0.0, 1.0)
     warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
     lit = picture * light[..., None].astype(np.float32) * np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)

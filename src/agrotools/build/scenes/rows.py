@@ -140,27 +140,28 @@ class Canvas:
         return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
 
 
-def paint_soil(rng: Rng, rows: int, columns: int, soil: Kind, sun: Sun, roughness: float) -> Plane:
+def paint_soil(rng: Rng, shape: tuple[int, int], soil: Kind, sun: Sun, roughness: float) -> Plane:
     """Return the reflectance of bare soil, (rows, columns, 5). ``roughness`` is 0 (rolled seedbed) to 1 (cloddy)."""
-    height, stones = _surface(rng, rows, columns, roughness)
+    height, stones = _surface(rng, shape, roughness)
     light = _lit(height, sun)
-    moisture = np.clip(0.35 + 0.35 * fractal_field(rng, rows, columns, 220, 3), 0.0, 1.0)
+    moisture = np.clip(0.35 + 0.35 * fractal_field(rng, shape, 220, 3), 0.0, 1.0)
     tone = 1.0 - (1.0 - soil.moist) * moisture
-    tone = tone * (1.0 + 0.09 * fractal_field(rng, rows, columns, 8, 4, 0.95))
+    tone = tone * (1.0 + 0.09 * fractal_field(rng, shape, 8, 4, 0.95))
     brightness = (light * tone).astype(np.float32)
     ground = brightness[..., None] * soil.dry
-    hue = 1.0 + 0.035 * smooth_field(rng, rows, columns, 60)
+    hue = 1.0 + 0.035 * smooth_field(rng, shape, 60)
     ground[..., 0] *= 2.0 - hue
     ground[..., 2] *= hue
     ground += (stones * light)[..., None] * (soil.stone - ground) * 0.75
     return ground.astype(np.float32)
 
 
-def _surface(rng: Rng, rows: int, columns: int, roughness: float) -> tuple[Plane, Plane]:
-    height = 1.6 * fractal_field(rng, rows, columns, 70, 3)
-    height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
-    clods = np.zeros((rows, columns), dtype=np.float32)
-    patchy = smooth_field(rng, rows, columns, 160)
+def _surface(rng: Rng, shape: tuple[int, int], roughness: float) -> tuple[Plane, Plane]:
+    rows, columns = shape
+    height = 1.6 * fractal_field(rng, shape, 70, 3)
+    height += (0.45 + 0.35 * roughness) * fractal_field(rng, shape, 5, 3, 0.9)
+    clods = np.zeros(shape, dtype=np.float32)
+    patchy = smooth_field(rng, shape, 160)
     for _ in range(int(420 + 1100 * roughness)):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         size = float(rng.pareto(2.4) * (2.0 + 2.6 * roughness) + 2.0)
@@ -168,21 +169,21 @@ def _surface(rng: Rng, rows: int, columns: int, roughness: float) -> tuple[Plane
         if patchy[int(y), int(x)] + rng.normal() < -0.4:
             continue
         _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
-    stones = np.zeros((rows, columns), dtype=np.float32)
+    stones = np.zeros(shape, dtype=np.float32)
     for _ in range(int(rng.integers(2, 26))):
         size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
-        shape = (size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi))
-        _raise(clods, x, y, size, *shape, size * 0.4)
-        centre, axes = (int(x * 16), int(y * 16)), (int(size * 14), int(shape[0] * 14))
-        cv2.ellipse(stones, centre, axes, np.degrees(shape[1]), 0, 360, 1.0, -1, cv2.LINE_8, 4)
+        short, turn = size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi)
+        _raise(clods, x, y, size, short, turn, size * 0.4)
+        centre, axes = (int(x * 16), int(y * 16)), (int(size * 14), int(short * 14))
+        cv2.ellipse(stones, centre, axes, np.degrees(turn), 0, 360, 1.0, -1, cv2.LINE_8, 4)
     # Clods are not ellipses: warp the whole field by a few pixels so that their edges become ragged.
-    dx = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
-    dy = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
+    dx = 1.3 * fractal_field(rng, shape, 9, 2, 0.7)
+    dy = 1.3 * fractal_field(rng, shape, 9, 2, 0.7)
     grid_y, grid_x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     clods = cv2.remap(clods, grid_x + dx, grid_y + dy, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
     stones = cv2.GaussianBlur(stones, (0, 0), 0.7)
-    clods *= 1.0 + 0.14 * fractal_field(rng, rows, columns, 6, 3, 0.8)
+    clods *= 1.0 + 0.14 * fractal_field(rng, shape, 6, 3, 0.8)
     return np.asarray(height + clods, dtype=np.float32), np.asarray(stones, dtype=np.float32)
 
 
@@ -459,7 +460,7 @@ def band_raster(rng: Rng, bands: Plane, noise: float, shift_px: float) -> NDArra
     return raster
 
 
-ROWS_PX, COLUMNS_PX = 480, 640
+ROWS_PX, COLUMNS_PX = SIZE = 480, 640
 SOIL, CROP, WEED = 0, 1, 2
 CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
 UNSURVEYED = 255
@@ -488,7 +489,7 @@ class _Field:
 
 @one_thread()
 def make_scene(
-    seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None, size: tuple[int, int] = (ROWS_PX, COLUMNS_PX)
+    seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None, size: tuple[int, int] = SIZE
 ) -> Scene:
     """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
@@ -502,8 +503,8 @@ def make_scene(
     fall = rng.uniform(0, 2 * np.pi)
     sun = sun_at(fall, rng.uniform(0.35, 1.1), rng.uniform(*level.darkness))
     soil = SOILS[int(rng.integers(len(SOILS)))]
-    ground = paint_soil(rng, *size, soil, sun, float(rng.uniform(*level.roughness)))
-    canvas = Canvas(ground, sun, fractal_field(rng, *size, 12, 3, 0.8))
+    ground = paint_soil(rng, size, soil, sun, float(rng.uniform(*level.roughness)))
+    canvas = Canvas(ground, sun, fractal_field(rng, size, 12, 3, 0.8))
     _litter(rng, canvas, int(rng.integers(*level.straws)))
 
     quarter = rng.integers(2) * np.pi / 2
@@ -582,7 +583,7 @@ def _plant_crop(rng: Rng, canvas: Canvas, field: _Field, crop: Species, level: L
 def _plant_weeds(rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float) -> None:
     """Place weeds in loose patches until they cover ``weed_pct`` percent."""
     rows, columns = canvas.bands.shape[:2]
-    patches = smooth_field(rng, rows, columns, 170)
+    patches = smooth_field(rng, (rows, columns), 170)
     shares = rng.dirichlet(np.full(len(WEEDS), 1.2))
     goal = weed_pct / 100.0 * canvas.classes.size
     for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
@@ -605,14 +606,14 @@ def _plant_weeds(rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct
 def _uneven_light(rng: Rng, canvas: Canvas, strength: float) -> None:
     """Apply thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
     rows, columns = canvas.bands.shape[:2]
-    light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, rows, columns, 300), -1.2, 1.2)
+    light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, (rows, columns), 300), -1.2, 1.2)
     if strength > 0.15 and rng.uniform() < 0.5:
         y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
         angle = rng.uniform(0, 2 * np.pi)
         side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (y - rng.uniform(0.2, 0.8) * rows) * np.sin(
             angle
         )
-        side += 12.0 * smooth_field(rng, rows, columns, 70)
+        side += 12.0 * smooth_field(rng, (rows, columns), 70)
         light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
     canvas.bands *= light[..., None].astype(np.float32)
 

@@ -115,18 +115,19 @@ def jpeg_of(pixels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
 
 
-def smooth_field(rng: Rng, rows: int, columns: int, cell: float) -> Plane:
+def smooth_field(rng: Rng, shape: tuple[int, ...], cell: float) -> Plane:
     """Return a random field with mean about 0 and standard deviation about 1 that varies over ``cell`` pixels."""
+    rows, columns = shape
     small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
     return np.asarray(cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
 
 
-def fractal_field(rng: Rng, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55) -> Plane:
+def fractal_field(rng: Rng, shape: tuple[int, ...], largest: float, octaves: int, fall: float = 0.55) -> Plane:
     """Return the sum, of deviation 1, of smooth fields: each has half the cell and ``fall`` times the last weight."""
-    total = np.zeros((rows, columns), dtype=np.float32)
+    total = np.zeros(shape, dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
     for _ in range(octaves):
-        total += weight * smooth_field(rng, rows, columns, cell)
+        total += weight * smooth_field(rng, shape, cell)
         power += weight * weight
         weight *= fall
         cell = max(1.0, cell / 2)
@@ -181,9 +182,9 @@ def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> No
     path.write_bytes(content.tobytes())
 
 
-def cloud_shadow(rng: Rng, rows: int, columns: int) -> Plane:
+def cloud_shadow(rng: Rng, shape: tuple[int, int]) -> Plane:
     """Return the remaining share of the light, (rows, columns), under clouds over 8 to 25 % of the scene."""
-    field = smooth_field(rng, rows, columns, float(rng.uniform(120, 260)))
+    field = smooth_field(rng, shape, float(rng.uniform(120, 260)))
     soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
     return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
@@ -260,7 +261,6 @@ def depth_frame(rng: Rng, distance_mm: Floats, noise: float, holes: float, flyin
         holes: share of the picture that is lost in patches, in addition to the rims of objects in front of others.
         flying: share of the pixels at such rims that get a depth between the two objects.
     """
-    rows, columns = distance_mm.shape
     near = np.minimum(distance_mm, np.float32(_FARTHEST_MM * 2))
     kernel = np.ones((3, 3), np.uint8)
     front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
@@ -268,10 +268,10 @@ def depth_frame(rng: Rng, distance_mm: Floats, noise: float, holes: float, flyin
     metres = near / 1000.0
     measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
     # Neighbouring pixels share errors, because the sensor matches patches.
-    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, distance_mm.shape, 5)
     between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
     measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
-    dropouts = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    dropouts = smooth_field(rng, distance_mm.shape, 14) + 0.4 * smooth_field(rng, distance_mm.shape, 4)
     gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
     # The projector is next to the camera, so pixels just left of a near object are in its shadow.
     shadowed = np.zeros(near.shape, np.bool_)

@@ -205,11 +205,11 @@ class Surface:
     gsd_m: float
 
 
-def grow(rng: Rng, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
+def grow(rng: Rng, trees: Sequence[Tree], shape: tuple[int, int], gsd_m: float) -> Surface:
     """Return the surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
-    owner = np.full((rows, columns), NO_TREE, np.int16)
-    surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
-    clumps = fractal_field(rng, rows, columns, max(1.6, 1.3 / gsd_m), 2, 0.8)
+    owner = np.full(shape, NO_TREE, np.int16)
+    surface = Surface(np.zeros(shape, np.float32), owner, gsd_m)
+    clumps = fractal_field(rng, shape, max(1.6, 1.3 / gsd_m), 2, 0.8)
     for number, tree in enumerate(trees):
         _raise(rng, surface, clumps, number, tree)
     return surface
@@ -236,10 +236,9 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
 
 def _scanned(rng: Rng, heights: Plane, gsd_m: float, level: Level) -> Plane:
     """Return the height model of an airborne laser scan; it is never below 0."""
-    rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
     if level.terrain_m:
-        out += np.float32(level.terrain_m) * smooth_field(rng, rows, columns, 30.0 / gsd_m)
+        out += np.float32(level.terrain_m) * smooth_field(rng, heights.shape, 30.0 / gsd_m)
     deep = rng.uniform(size=heights.shape) < level.pits
     out[deep] *= rng.uniform(0.05, 0.7, int(deep.sum())).astype(np.float32)
     return np.maximum(out, 0).astype(np.float32)
@@ -295,8 +294,7 @@ def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, 
     if trees:
         table = np.stack([_colour(tree) for tree in trees])
         crowns = owner >= 0
-        rows, columns = heights.shape
-        leaves = 1.0 + 0.16 * fractal_field(rng, rows, columns, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
+        leaves = 1.0 + 0.16 * fractal_field(rng, heights.shape, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
         edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
@@ -305,12 +303,12 @@ def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, 
     return np.asarray(colours * lit, np.float32)
 
 
-def paint_forest_floor(rng: Rng, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
+def paint_forest_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grass: float) -> Plane:
     """Return the reflectance of the ground of a forest or meadow, (rows, columns, 3); ``grass``: 0 bare to 1 closed."""
-    soil = _soil(rng, rows, columns, gsd_m)
-    patch = fractal_field(rng, rows, columns, 14.0 / gsd_m, 4, 0.7)
+    soil = _soil(rng, shape, gsd_m)
+    patch = fractal_field(rng, shape, 14.0 / gsd_m, 4, 0.7)
     cover = np.clip(grass + 0.45 * patch, 0, 1)[..., None]
-    return (soil + cover * (_sward(rng, rows, columns, gsd_m) - soil)).astype(np.float32)
+    return (soil + cover * (_sward(rng, shape, gsd_m) - soil)).astype(np.float32)
 
 
 def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tuple[float, float]) -> Plane:
@@ -321,8 +319,8 @@ def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tu
     angle, between_m = grid
     across = -x * np.sin(angle) + y * np.cos(angle)
     phase = rng.uniform(0, between_m)
-    soil, sward = _soil(rng, rows, columns, gsd_m), _sward(rng, rows, columns, gsd_m)
-    fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 3, 0.8)
+    soil, sward = _soil(rng, shape, gsd_m), _sward(rng, shape, gsd_m)
+    fine = fractal_field(rng, shape, 3.0 / gsd_m, 3, 0.8)
     from_row = np.abs((across - phase + between_m / 2) % between_m - between_m / 2)
     grassy = float(rng.choice([0.15, 0.6, 0.9]))
     cover = np.clip(grassy + 0.35 * fine, 0, 1) * np.clip((from_row - 0.9 + 0.25 * fine) / 0.5, 0, 1)
@@ -331,16 +329,16 @@ def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tu
     return (soil * (1 - 0.06 * track)[..., None] + cover * (sward - soil)).astype(np.float32)
 
 
-def _soil(rng: Rng, rows: int, columns: int, gsd_m: float) -> Plane:
+def _soil(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
     base = one_of(rng, _TONES["soils"]) * np.float32(rng.uniform(0.8, 1.2))
-    fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
-    tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
+    fine = fractal_field(rng, shape, 3.0 / gsd_m, 4, 0.9)
+    tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, shape, 25.0 / gsd_m)
     return np.asarray(np.clip(tone, 0.4, 1.7)[..., None] * base, np.float32)
 
 
-def _sward(rng: Rng, rows: int, columns: int, gsd_m: float) -> Plane:
-    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, rows, columns, 10.0 / gsd_m, 3), 0, 1)[..., None]
-    tone = 1 + 0.13 * fractal_field(rng, rows, columns, 1.5 / gsd_m, 3, 0.9)
+def _sward(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
+    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, shape, 10.0 / gsd_m, 3), 0, 1)[..., None]
+    tone = 1 + 0.13 * fractal_field(rng, shape, 1.5 / gsd_m, 3, 0.9)
     return ((_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]).astype(np.float32)
 
 
@@ -397,9 +395,10 @@ def _photographed(rng: Rng, radiance: Plane, level: Level, blur_px: float, quali
 
 
 BlockKind = Literal["forest", "orchard"]
-ROWS_PX, COLUMNS_PX = 448, 512
+ROWS_PX, COLUMNS_PX = SIZE = 448, 512
 BLOCK_GSD_M = 0.25
 TRACT_PX = 256
+_TRACT_SIZE = (TRACT_PX, TRACT_PX)
 
 
 @one_thread()
@@ -420,15 +419,15 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
         trees, grid = plant_orchard(
             rng, width_m, height_m, float(rng.uniform(*level.gaps)), 0.6 * level.several, level.discoloured
         )
-        ground = paint_orchard_floor(rng, (ROWS_PX, COLUMNS_PX), BLOCK_GSD_M, grid)
+        ground = paint_orchard_floor(rng, SIZE, BLOCK_GSD_M, grid)
         bushes = 0.3
     else:
         trees = plant_forest(rng, width_m, height_m, _stand(rng, level, (9.0, 21.0)))
-        ground = paint_forest_floor(rng, ROWS_PX, COLUMNS_PX, BLOCK_GSD_M, float(rng.uniform(0.1, 0.9)))
+        ground = paint_forest_floor(rng, SIZE, BLOCK_GSD_M, float(rng.uniform(0.1, 0.9)))
         bushes = 1.0
     per_ha = bushes * float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, width_m, height_m, int(per_ha * width_m * height_m / 1e4))
-    surface = grow(rng, trees, ROWS_PX, COLUMNS_PX, BLOCK_GSD_M)
+    surface = grow(rng, trees, SIZE, BLOCK_GSD_M)
     return _scene(rng, level, surface, trees, ground, level.chm_factor)
 
 
@@ -442,8 +441,8 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), levels("stands")[difficulty]
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
-    relief = smooth_field(rng, TRACT_PX, TRACT_PX, float(rng.uniform(70, 150)))
-    ragged = 0.12 * fractal_field(rng, TRACT_PX, TRACT_PX, 18, 3)
+    relief = smooth_field(rng, _TRACT_SIZE, float(rng.uniform(70, 150)))
+    ragged = 0.12 * fractal_field(rng, _TRACT_SIZE, 18, 3)
     field = relief + ragged
     open_share, old_share = float(rng.uniform(0.15, 0.5)), float(rng.uniform(0.25, 0.6))
     low = float(np.quantile(field, open_share))
@@ -457,8 +456,8 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     trees += plant_forest(rng, side_m, side_m, old, is_open)[:lone]
     per_ha = float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, side_m, side_m, int(0.5 * per_ha * side_m * side_m / 1e4), is_open)
-    ground = paint_forest_floor(rng, TRACT_PX, TRACT_PX, gsd_m, float(rng.uniform(0.3, 1.0)))
-    surface = grow(rng, trees, TRACT_PX, TRACT_PX, gsd_m)
+    ground = paint_forest_floor(rng, _TRACT_SIZE, gsd_m, float(rng.uniform(0.3, 1.0)))
+    surface = grow(rng, trees, _TRACT_SIZE, gsd_m)
     return _scene(rng, level, surface, trees, ground, 1)
 
 

@@ -23,7 +23,7 @@ from agrotools.build.scenes.scene import (
     spectrum,
 )
 
-ROWS_PX, COLUMNS_PX = 512, 512
+ROWS_PX, COLUMNS_PX = SIZE = 512, 512
 LEAST_SEEN = 0.25
 """Minimum visible share of an ear for it to count."""
 
@@ -51,10 +51,10 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
     towards = np.array([math.cos(turn), math.sin(turn), -rng.uniform(0.6, 1.6)])
     towards /= np.linalg.norm(towards)
     sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
-    dapple = 1.0 / (1.0 + np.exp(-3.0 * (fractal_field(rng, ROWS_PX, COLUMNS_PX, 120, 2) + 1.0)))
-    floor = np.clip(0.55 + 0.4 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 20, 4, 0.8), 0.1, 1.6)
+    dapple = 1.0 / (1.0 + np.exp(-3.0 * (fractal_field(rng, SIZE, 120, 2) + 1.0)))
+    floor = np.clip(0.55 + 0.4 * fractal_field(rng, SIZE, 20, 4, 0.8), 0.1, 1.6)
     ground = floor[..., None] * _GROUND
-    view = View(ground, np.full((ROWS_PX, COLUMNS_PX), 1500.0, np.float32), sun, dapple.astype(np.float32))
+    view = View(ground, np.full(SIZE, 1500.0, np.float32), sun, dapple.astype(np.float32))
     scale = float(rng.uniform(0.85, 1.25))
     blade = _BLADE_GREEN + (_BLADE_RIPE - _BLADE_GREEN) * np.float32(np.clip(ripe * 1.1 - 0.15, 0, 1))
     for _ in range(250):
@@ -182,7 +182,7 @@ def _ear(
     own_ripe = float(np.clip(ripe + rng.normal(0, 0.12), 0, 1))
     tone = (_EAR_GREEN + (_EAR_RIPE - _EAR_GREEN) * own_ripe) * rng.normal(1.0, 0.06, 4).astype(np.float32)
     shine = (1 - view.sun.share) * (0.45 + 0.4 * relief) + view.sun.share * 1.7 * face * np.float32(sunny)
-    shine *= 1.0 + 0.10 * fractal_field(rng, 2 * reach, 2 * reach, 7, 2)
+    shine *= 1.0 + 0.10 * fractal_field(rng, (2 * reach, 2 * reach), 7, 2)
     light = shine[..., None] * tone
     drop = 11.0
     soft = blurred(alpha, 2.0)
