@@ -67,7 +67,7 @@ patchiness, and the reflectance of its plants.
 def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> Ground:
     """Draw the ground. ``trees``: density of trees, 1 is usual; ``houses``: maximum number of houses."""
     rows, columns = shape
-    angle = float(rng.uniform(-0.6, 0.6))
+    angle = rng.uniform(-0.6, 0.6)
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     bend = 2.2 * smooth_field(rng, shape, 170)
     u = (x - columns / 2) * np.cos(angle) + (y - rows / 2) * np.sin(angle) + bend
@@ -92,7 +92,7 @@ def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> G
         road = np.maximum(road, np.clip(half + 0.5 - np.abs(axis - place + sway), 0, 1))
     ground = Ground(
         parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle, one_of(rng, LAND["soils"]),
-        fractal_field(rng, shape, 120, 4), float(rng.uniform(1.0, 3.0)),
+        fractal_field(rng, shape, 120, 4), rng.uniform(1.0, 3.0),
     )  # fmt: skip
     _stand_trees(rng, ground, trees)
     for _ in range(int(rng.integers(0, houses + 1))):
@@ -130,7 +130,7 @@ def _stand_trees(rng: Rng, ground: Ground, amount: float) -> None:
         spots += [(rng.normal(cx, 14), rng.normal(cy, 11)) for _ in range(int(rng.integers(10, 34)))]
     for px, py in spots:
         if 0 <= px < columns and 0 <= py < rows and ground.road[int(py), int(px)] == 0:
-            ground.trees.append(Tree(px, py, float(rng.uniform(3.0, 8.5)), int(rng.integers(1 << 30))))
+            ground.trees.append(Tree(px, py, rng.uniform(3.0, 8.5), int(rng.integers(1 << 30))))
 
 
 def build_town(rng: Rng, ground: Ground, houses: int) -> None:

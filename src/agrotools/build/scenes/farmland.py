@@ -65,7 +65,7 @@ class Patch:
 def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
     """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
-    look = float(rng.uniform())
+    look = rng.uniform()
     for _ in range(_TRIES):
         inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, level.half_m, level.ragged)
         if kind == "road":
@@ -75,7 +75,7 @@ def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[P
         cover = np.clip(inward + 0.5, 0, 1).astype(np.float32)
         if np.count_nonzero(cover >= 0.5) < 900:
             continue
-        patch = Patch(kind, cover, inward, look, level.faint * float(rng.uniform()))
+        patch = Patch(kind, cover, inward, look, level.faint * rng.uniform())
         # Remove trees in the patch, on both dates.
         ground.trees[:] = [tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius]
         if kind == "building":
@@ -142,7 +142,7 @@ def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragge
     """Return the distance inwards from the edge of a rounded quadrangle along the fields, or of a warped blob."""
     rows, columns = ground.parcels.shape
     long = float(rng.uniform(*half_m)) / _BASE_GSD_M * (1.25 if kind == "forest" else 1.0)
-    short = long * float(rng.uniform(0.55, 1.0))
+    short = long * rng.uniform(0.55, 1.0)
     margin = 0.6 * long
     x, y = rng.uniform(margin, columns - margin), rng.uniform(margin, rows - margin)
     turn = ground.angle + rng.normal(0, 0.06) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
@@ -164,7 +164,7 @@ def _road(rng: Rng, ground: Ground) -> Plane:
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     across = (xs - columns / 2) * np.sin(turn) - (ys - rows / 2) * np.cos(turn)
     across = across + 16.0 * smooth_field(rng, (rows, columns), 230) + 0.5 * smooth_field(rng, (rows, columns), 9)
-    half = float(rng.uniform(9, 16))
+    half = rng.uniform(9, 16)
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
 
 
@@ -195,7 +195,7 @@ def _roofs(rng: Rng, ground: Ground, patch: Patch) -> list[House]:
 def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     """Return trees of a plantation in loose lines, or of self-sown woodland."""
     ys, xs = np.where(patch.inward > 1.5)
-    step = float(rng.uniform(6.5, 9.5))
+    step = rng.uniform(6.5, 9.5)
     planted = rng.uniform() < 0.6
     c, s = np.cos(ground.angle), np.sin(ground.angle)
     u, v = np.meshgrid(np.arange(-400, 400, step), np.arange(-400, 400, step))
@@ -207,7 +207,7 @@ def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     trees: list[Tree] = []
     for x, y in places[inside]:
         if patch.inward[int(y), int(x)] > 1.5 and rng.uniform() < 0.93:
-            radius = step * float(rng.uniform(0.42, 0.64))
+            radius = step * rng.uniform(0.42, 0.64)
             trees.append(Tree(float(x), float(y), radius, int(rng.integers(1 << 30))))
     return trees
 
@@ -272,13 +272,13 @@ def make_farmland_pair(
     images: dict[str, NDArray[Any]] = {}
     for name, stages, patches in (("before", first, old), ("after", second, [*old, *new])):
         sun = sun_at(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
-        bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
+        bands = paint_date(rng, ground, stages, sun, rng.uniform())
         trees, houses = list(ground.trees), list(ground.houses)
         for patch in patches:
             _fill_patch(rng, bands, ground, patch, sun)
             trees += patch.trees
             houses += patch.houses
-        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, rng.uniform(0.8, 1.35))
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, (rows, columns))[..., None]
         if name == "after":

@@ -213,13 +213,13 @@ def _spots(
 def ring_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint spots with a dark rim and a halo, as caused by Cercospora, Septoria or Alternaria."""
     tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
-    top = float(rng.uniform(0.020, 0.050)) * blade.length_px
-    return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, float(rng.uniform(0.15, 0.6)), 0.28)
+    top = rng.uniform(0.020, 0.050) * blade.length_px
+    return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, rng.uniform(0.15, 0.6), 0.28)
 
 
 def dead_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint a few large brown spots without a halo."""
-    top = float(rng.uniform(0.05, 0.10)) * blade.length_px
+    top = rng.uniform(0.05, 0.10) * blade.length_px
     rim = float(rng.choice([0.0, 0.2]))
     return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), TONES["brown"], 0.0, rim)
 
@@ -227,7 +227,7 @@ def dead_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: floa
 def rust(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint many small orange pustules, each in a pale yellow ring."""
     top = max(3.0, 0.013 * blade.length_px)
-    halo = float(rng.uniform(0.5, 0.9))
+    halo = rng.uniform(0.5, 0.9)
     return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), TONES["rust"], halo, 0.0)
 
 
@@ -236,7 +236,7 @@ def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float)
     rows, columns = blade.inside.shape
     small = (max(16, columns // 4), max(16, rows // 4))
     state = rng.standard_normal((small[1], small[0])).astype(np.float32)
-    range_px = float(rng.uniform(0.012, 0.024)) * blade.length_px / 4 * 2.2
+    range_px = rng.uniform(0.012, 0.024) * blade.length_px / 4 * 2.2
     for _ in range(7):
         state = np.tanh(
             3.0 * (blurred(state, range_px) - 0.93 * blurred(state, 2.1 * range_px))
@@ -258,7 +258,7 @@ def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float)
 def angular(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint spots that end at the fine veins, so that they have corners."""
     rows, columns = blade.inside.shape
-    gap = max(5.0, float(rng.uniform(0.018, 0.034)) * blade.length_px)
+    gap = max(5.0, rng.uniform(0.018, 0.034) * blade.length_px)
     seeds = np.full((rows, columns), 255, np.uint8)
     count = int(rows * columns / gap**2)
     seeds[rng.integers(0, rows, count), rng.integers(0, columns, count)] = 0
@@ -358,7 +358,7 @@ def make_leaf_photo(
         _shadow_over(rng, light)
     # The exposure is limited, so that a leaf on dark ground does not turn white.
     bright = max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
-    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / bright, level.electrons)
+    photo = snapshot(rng, light, rng.uniform(1.0, 1.25) / bright, level.electrons)
     rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
         images={"rgb": photo}, truth={"leaves": rows, "ground": ground}, masks={"classes": classes, "leaves": numbers}
@@ -369,15 +369,15 @@ def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade
     kind = BLADES[crop]
     widest = 2 * kind.slim[1] * (1 + kind.lobes + kind.wave)
     if leaves == 1:
-        length = min(ROWS_PX * 0.88 / max(widest, 0.62), COLUMNS_PX * 0.80) * float(rng.uniform(0.88, 1.0))
-        angle = float(rng.choice([0.0, np.pi])) + float(rng.normal(0, 0.18))
-        centre = (COLUMNS_PX / 2 + float(rng.normal(0, 10)), ROWS_PX / 2 + float(rng.normal(0, 6)))
+        length = min(ROWS_PX * 0.88 / max(widest, 0.62), COLUMNS_PX * 0.80) * rng.uniform(0.88, 1.0)
+        angle = float(rng.choice([0.0, np.pi])) + rng.normal(0, 0.18)
+        centre = (COLUMNS_PX / 2 + rng.normal(0, 10), ROWS_PX / 2 + rng.normal(0, 6))
     else:
         room = COLUMNS_PX / leaves
-        length = min(ROWS_PX * 0.84, 0.86 * room / widest) * float(rng.uniform(0.85, 1.0))
-        angle = -np.pi / 2 + float(rng.normal(0, 0.07))
-        centre = (room * (number - 0.5) + float(rng.normal(0, 3)), ROWS_PX / 2 + float(rng.normal(0, 10)))
-    return lay_out(rng, kind, centre, length, angle, curl * float(rng.normal(0, 1.0)))
+        length = min(ROWS_PX * 0.84, 0.86 * room / widest) * rng.uniform(0.85, 1.0)
+        angle = -np.pi / 2 + rng.normal(0, 0.07)
+        centre = (room * (number - 0.5) + rng.normal(0, 3), ROWS_PX / 2 + rng.normal(0, 10))
+    return lay_out(rng, kind, centre, length, angle, curl * rng.normal(0, 1.0))
 
 
 def _infect(rng: Rng, level: Level, blade: Blade, surface: Plane, kinds: list[str], severity_pct: float | None) -> Mask:
@@ -396,7 +396,7 @@ def _infect(rng: Rng, level: Level, blade: Blade, surface: Plane, kinds: list[st
 def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: Level) -> None:
     """Paint the leaf's shadow on the ground, then the leaf, lit according to its relief."""
     blade_window, window = overlap(blade.cover.shape, light.shape, blade.x0, blade.y0)
-    raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
+    raised = 4.0 + 7.0 * level.curl * rng.uniform(0.2, 1.0)
     shape = np.maximum(blade.cover, blade.stalk)
     whole = np.zeros(SIZE, np.float32)
     whole[window] = shape[blade_window]
@@ -423,7 +423,7 @@ def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: 
 
 def _ground(rng: Rng, kind: str, sun: Sun) -> Plane:
     if kind == "soil":
-        soil = paint_soil(rng, SIZE, SOILS[int(rng.integers(len(SOILS)))], sun, float(rng.uniform(0, 0.6)))
+        soil = paint_soil(rng, SIZE, SOILS[int(rng.integers(len(SOILS)))], sun, rng.uniform(0, 0.6))
         return np.ascontiguousarray(soil[..., [2, 1, 0, 4]])
     if kind == "cloth":
         return _cloth(rng)
@@ -437,7 +437,7 @@ def _cloth(rng: Rng) -> Plane:
     """Return woven cloth, dark or coloured, with a few folds."""
     tone = one_of(rng, TONES["cloths"])
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
-    pitch, turn = float(rng.uniform(2.6, 4.2)), float(rng.uniform(-0.3, 0.3))
+    pitch, turn = rng.uniform(2.6, 4.2), rng.uniform(-0.3, 0.3)
     c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
     weave: Floats = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
         (y * c - x * s) * np.float32(2 * np.pi / pitch)
@@ -456,7 +456,7 @@ def _shadow_over(rng: Rng, light: Plane) -> None:
     )
     side += 14.0 * smooth_field(rng, SIZE, 90)
     soft = blurred((side > 0).astype(np.float32), 6.0)
-    light *= (1.0 - float(rng.uniform(0.3, 0.55)) * soft)[..., None]
+    light *= (1.0 - rng.uniform(0.3, 0.55) * soft)[..., None]
 
 
 def _counted(classes: NDArray[np.uint8], numbers: NDArray[np.uint8], number: int) -> dict[str, Any]:

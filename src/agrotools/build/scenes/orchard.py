@@ -131,7 +131,7 @@ def backdrop(rng: Rng, shape: tuple[int, int], sky: float, horizon: float) -> tu
     mottle = np.clip(0.55 + 0.45 * fractal_field(rng, shape, 26, 4, 0.8), 0.06, 1.9)
     ground = np.clip((y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, shape, 60)) * 9.0, 0.0, 1.0)
     far = FOLIAGE["greens"][0] * np.float32(rng.uniform(0.45, 0.9))
-    soil = float(rng.uniform(0.0, 1.0)) ** 2
+    soil = rng.uniform(0.0, 1.0) ** 2
     floor = FOLIAGE["grass"] * (1 - soil) + FOLIAGE["soil"] * soil
     light: Floats = np.broadcast_to(FOLIAGE["sky"] * np.float32(sky), (rows, columns, 4)).copy()
     light += trees[..., None] * (mottle[..., None] * far - light)
@@ -436,7 +436,7 @@ def lay_cluster(rng: Rng, view: View, foliage: Foliage, at: tuple[float, float],
     for _ in range(int(rng.integers(4, 9))):
         turn += 2.4 + rng.normal(0, 0.3)
         x, y = at[0] + rng.normal(0, scatter), at[1] + rng.normal(0, scatter)
-        lay_one(rng, view, foliage, (x, y), distance * float(rng.uniform(0.98, 1.02)), dim, turn)
+        lay_one(rng, view, foliage, (x, y), distance * rng.uniform(0.98, 1.02), dim, turn)
 
 
 def lay_one(
@@ -455,16 +455,16 @@ def lay_one(
     elif chance > 0.76 and sunny > 0.5:
         tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # light from the sun behind it shines through
     sky = (1.0 - view.sun.share) * rng.uniform(0.35, 0.9)
-    first, second = (max(0.0, float(rng.normal(0.5, 0.38))) * view.sun.share * 2.4 * sunny for _ in range(2))
+    first, second = (max(0.0, rng.normal(0.5, 0.38)) * view.sun.share * 2.4 * sunny for _ in range(2))
     depth = 0.2 + 0.8 * dim
     shadow = None
     if dim > 0.6:
         drop = rng.uniform(4, 12)
         shadow = (round(-drop * view.sun.towards[0]), round(-drop * view.sun.towards[1]))
-    angle = float(rng.normal(np.pi / 2, 1.1)) if turn is None else turn
-    length = foliage.leaf_mm * float(rng.uniform(0.6, 1.15)) * view.focal_px / distance
+    angle = rng.normal(np.pi / 2, 1.1) if turn is None else turn
+    length = foliage.leaf_mm * rng.uniform(0.6, 1.15) * view.focal_px / distance
     turned = float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0))
-    gloss = float(rng.uniform(0.05, 0.3)) if rng.uniform() < 0.3 else 0.0
+    gloss = rng.uniform(0.05, 0.3) if rng.uniform() < 0.3 else 0.0
     lay_leaf(
         view, foliage.sprites[int(rng.integers(len(foliage.sprites)))], at, angle=angle, length=length, turned=turned,
         distance_mm=distance, colour=tone.astype(np.float32), lit=((sky + first) * depth, (sky + second) * depth),
@@ -476,7 +476,7 @@ def lay_branches(rng: Rng, view: View, distance: float, count: int, tone: float,
     """Paint ``count`` branches with segments of ``step_px`` that rise through the picture."""
     rows, columns = view.size
     for _ in range(count):
-        x, y = float(rng.uniform(0, columns)), float(rows * rng.uniform(0.5, 1.25))
+        x, y = rng.uniform(0, columns), float(rows * rng.uniform(0.5, 1.25))
         turn, wide = -np.pi / 2 + rng.normal(0, 0.7), rng.uniform(8, 30) * view.focal_px / distance
         points, widths = [(x, y)], [wide]
         for _ in range(7):
@@ -519,8 +519,8 @@ def make_orchard(
     level, fruit_kind = levels("orchard")[difficulty], KINDS[kind]
     variety = str(rng.choice(varieties_of(kind, difficulty))) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
-    near = float(rng.uniform(760, 1150)) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
-    focal_px = float(rng.uniform(760, 1000))
+    near = rng.uniform(760, 1150) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
+    focal_px = rng.uniform(760, 1000)
     low, high = level.fruits
     count = int(rng.integers(low, high + 1)) if fruits is None else fruits
     if kind == "cherry" and fruits is None:
@@ -564,7 +564,7 @@ def _hang(
         if len(fruits_hung) >= wanted:
             break
         diameter = float(np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean))
-        distance = near_mm * float(rng.uniform(1.0, 1.32))
+        distance = near_mm * rng.uniform(1.0, 1.32)
         radius_px = focal_px * diameter / (2 * distance)
         if places and rng.uniform() < 0.45:
             other, size = places[int(rng.integers(len(places)))]
@@ -597,9 +597,9 @@ def _hang(
 
 def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -> tuple[View, list[Seen]]:
     """Paint everything from far to near. The far background is drawn at half size, because it is out of focus."""
-    sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
+    sprites = leaf_sprites(rng, rng.uniform(0.8, 1.1))
     foliage = Foliage(
-        sprites, one_of(rng, FOLIAGE["greens"]), float(rng.uniform(70, 100)) * near / 1100.0,
+        sprites, one_of(rng, FOLIAGE["greens"]), rng.uniform(70, 100) * near / 1100.0,
         level.odd_leaves, level.odd,
     )  # fmt: skip
     far = view.halved()

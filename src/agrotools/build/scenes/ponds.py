@@ -72,7 +72,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
-    event, gsd_m = event or drawn_event, float(rng.uniform(0.35, 0.65))
+    event, gsd_m = event or drawn_event, rng.uniform(0.35, 0.65)
     ground = lay_ground(rng, SIZE, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
@@ -83,7 +83,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     fall = rng.uniform(0, 2 * np.pi)
     for name, stages, when in (("before", first, 0), ("after", second, 1)):
         sun = sun_at(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
-        wet_season = float(rng.uniform(0.0, 1.0))
+        wet_season = rng.uniform(0.0, 1.0)
         bands = paint_date(rng, ground, stages, sun, wet_season)
         if scar is not None and when:
             bands *= scar[..., None]
@@ -94,7 +94,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
             if state is not None:
                 water |= _paint_basin(rng, bands, ground, basin, state, sun, wet_season)
                 inside |= basin.inward > 0
-        paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, ground, sun, rng.uniform(0.8, 1.35))
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, SIZE)[..., None]
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
@@ -161,7 +161,7 @@ def _find_place(rng: Rng, free: Mask, ground: Ground, level: Level, gsd_m: float
     low, high = level.half_side_m
     for _ in range(40):
         half = float(low + (high - low) * rng.beta(1.3, 2.0)) / gsd_m
-        squeeze = float(rng.uniform(0.6, 1.0))
+        squeeze = rng.uniform(0.6, 1.0)
         margin = half + 10
         x, y = rng.uniform(margin, COLUMNS_PX - margin), rng.uniform(margin, ROWS_PX - margin)
         basin = _shape_basin(rng, x, y, half, squeeze * half, ground.angle, level, gsd_m)
@@ -192,7 +192,7 @@ def _shape_basin(
         wobble=0.5 * fractal_field(rng, SIZE, 14, 3),
         bank_grass=float(rng.uniform(*level.bank_grass)),
         floor_grass=float(rng.uniform(*level.floor_grass)),
-        tone=float(rng.uniform(0.95, 1.35)),
+        tone=rng.uniform(0.95, 1.35),
     )
 
 

@@ -111,7 +111,7 @@ class _Brush:
 
 def draw_growth(rng: Rng) -> Growth:
     """Draw the growth curve of one plant."""
-    return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
+    return Growth(rng.uniform(22, 58), rng.uniform(0.45, 0.75), rng.uniform(4.5, 6.5))
 
 
 @one_thread()
@@ -138,7 +138,7 @@ def make_pot(
     room = COLUMNS_PX * (0.34 if marked is not None else 0.55)
     disc_cm = round(float(rng.uniform(*_DISC_CM)), 1)
     beside = _BESIDE_DISC_PX[marked is not None] / (disc_cm + half)
-    scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * float(rng.uniform(0.82, 1.0))
+    scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * rng.uniform(0.82, 1.0)
     picture = _wall(rng, difficulty)
     xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
     order = [int(k) for k in rng.permutation(len(xs))]

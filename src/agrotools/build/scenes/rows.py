@@ -410,7 +410,7 @@ def paint_plant(rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_
     stray = rng.normal(1.0, 0.05, 5)
     reflectance = SURFACES[species.name] * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45]) * stray
     for leaf in species.leaves(rng, habit):
-        old = float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85)) if yellowing else abs(float(rng.normal(0, 0.04)))
+        old = float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85)) if yellowing else abs(rng.normal(0, 0.04))
         colour = (reflectance * (1.0 - old) + SURFACES["yellowed"] * old) * rng.normal(1.0, 0.04)
         canvas.paint(leaf, colour.astype(np.float32), class_id)
 
@@ -511,7 +511,7 @@ def make_scene(
     spacing_m = float(rng.choice([0.38, 0.45, 0.50]))
     spacing = spacing_m / gsd_m
     angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
-    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
+    field = _Field(angle, spacing, rng.uniform(0, spacing), (size[1] / 2, size[0] / 2))
     crop = CROPS[int(rng.choice(len(CROPS)))]
     drawn_pct = float(rng.uniform(*level.weed_pct))
     weed_pct = drawn_pct if weed_pct is None else weed_pct

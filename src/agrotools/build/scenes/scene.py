@@ -184,7 +184,7 @@ def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> No
 
 def cloud_shadow(rng: Rng, shape: tuple[int, int]) -> Plane:
     """Return the remaining share of the light, (rows, columns), under clouds over 8 to 25 % of the scene."""
-    field = smooth_field(rng, shape, float(rng.uniform(120, 260)))
+    field = smooth_field(rng, shape, rng.uniform(120, 260))
     soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
     return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
@@ -203,7 +203,7 @@ def photographed(
     ``reflectance``: (rows, columns, 4): blue, green, red, near infrared. ``noise``: deviation of the sensor noise at
     full scale; ``haze``: reflectance that air adds to blue; ``balance``: deviation of the white-balance gains.
     """
-    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
+    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), rng.uniform(0.5, 0.9))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)
     raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
     bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)

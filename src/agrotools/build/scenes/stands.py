@@ -104,8 +104,8 @@ def plant_orchard(
     ``gaps``: share of empty positions.
     """
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
-    along = float(rng.uniform(4.5, 8.0))
-    between = along * float(rng.uniform(1.0, 1.45))
+    along = rng.uniform(4.5, 8.0)
+    between = along * rng.uniform(1.0, 1.45)
     reach = float(np.hypot(width_m, height_m)) / 2 + MARGIN_M
     us, vs = (np.arange(-reach, reach, step) + rng.uniform(0, step) for step in (along, between))
     u, v = (plane.ravel() for plane in np.meshgrid(us, vs))
@@ -115,7 +115,7 @@ def plant_orchard(
     x, y = x[there], y[there]
     edge = 0.6
     planted = (x > edge) & (x < width_m - edge) & (y > edge) & (y < height_m - edge)
-    mean = float(rng.uniform(4.0, 7.0))
+    mean = rng.uniform(4.0, 7.0)
     trees: list[Tree] = []
     standing = rng.uniform(size=x.size) >= gaps
     for number in np.flatnonzero(standing):
@@ -136,8 +136,8 @@ def scatter_shrubs(rng: Rng, width_m: float, height_m: float, number: int, area:
     inside = np.ones(number, bool) if area is None else _inside(area, places, width_m, height_m)
     shrubs: list[Tree] = []
     for place in places[inside]:
-        height = float(rng.uniform(0.4, TALLEST_SHRUB_M))
-        shrubs.append(_tree(rng, place, height, float(rng.uniform(0.5, 0.5 + height)), "shrub", 0.5, 0.05))
+        height = rng.uniform(0.4, TALLEST_SHRUB_M)
+        shrubs.append(_tree(rng, place, height, rng.uniform(0.5, 0.5 + height), "shrub", 0.5, 0.05))
     return shrubs
 
 
@@ -170,10 +170,10 @@ def _tree(
     lobes = [(0.0, 0.0, 1.0, 1.0)]
     if kind != "conifer" and rng.uniform() < several:
         turn = rng.uniform(0, 2 * np.pi)
-        lobes[0] = (0.0, 0.0, 1.0, float(rng.uniform(0.72, 0.88)))
+        lobes[0] = (0.0, 0.0, 1.0, rng.uniform(0.72, 0.88))
         for _ in range(int(rng.integers(1, 4))):
             turn += rng.uniform(1.3, 2.6)
-            out = float(rng.uniform(0.38, 0.62))
+            out = rng.uniform(0.38, 0.62)
             height_share, radius_share = rng.uniform((0.80, 0.45), (0.97, 0.68)).tolist()
             lobes.append((out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
     power, skirt = {
@@ -182,10 +182,10 @@ def _tree(
         "fruit": (rng.uniform(1.8, 2.6), rng.uniform(0.40, 0.55)),
         "shrub": (rng.uniform(1.6, 2.4), rng.uniform(0.3, 0.5)),
     }[kind]
-    hue = float(rng.normal(0, 0.10))
+    hue = rng.normal(0, 0.10)
     if rng.uniform() < discoloured:
-        hue += float(rng.uniform(0.5, 1.0))
-    tone = float(rng.lognormal(0, 0.13))
+        hue += rng.uniform(0.5, 1.0)
+    tone = rng.lognormal(0, 0.13)
     return Tree(float(place[0]), float(place[1]), height, radius, kind, lobes, float(power), float(skirt), tone, hue)
 
 
@@ -423,7 +423,7 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
         bushes = 0.3
     else:
         trees = plant_forest(rng, width_m, height_m, _stand(rng, level, (9.0, 21.0)))
-        ground = paint_forest_floor(rng, SIZE, BLOCK_GSD_M, float(rng.uniform(0.1, 0.9)))
+        ground = paint_forest_floor(rng, SIZE, BLOCK_GSD_M, rng.uniform(0.1, 0.9))
         bushes = 1.0
     per_ha = bushes * float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, width_m, height_m, int(per_ha * width_m * height_m / 1e4))
@@ -441,10 +441,10 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), levels("stands")[difficulty]
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
-    relief = smooth_field(rng, _TRACT_SIZE, float(rng.uniform(70, 150)))
+    relief = smooth_field(rng, _TRACT_SIZE, rng.uniform(70, 150))
     ragged = 0.12 * fractal_field(rng, _TRACT_SIZE, 18, 3)
     field = relief + ragged
-    open_share, old_share = float(rng.uniform(0.15, 0.5)), float(rng.uniform(0.25, 0.6))
+    open_share, old_share = rng.uniform(0.15, 0.5), rng.uniform(0.25, 0.6)
     low = float(np.quantile(field, open_share))
     high = float(np.quantile(field, open_share + (1 - open_share) * (1 - old_share)))
     is_open, is_old = field < low, (field >= low) & (field >= high)
@@ -456,7 +456,7 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     trees += plant_forest(rng, side_m, side_m, old, is_open)[:lone]
     per_ha = float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, side_m, side_m, int(0.5 * per_ha * side_m * side_m / 1e4), is_open)
-    ground = paint_forest_floor(rng, _TRACT_SIZE, gsd_m, float(rng.uniform(0.3, 1.0)))
+    ground = paint_forest_floor(rng, _TRACT_SIZE, gsd_m, rng.uniform(0.3, 1.0))
     surface = grow(rng, trees, _TRACT_SIZE, gsd_m)
     return _scene(rng, level, surface, trees, ground, 1)
 
@@ -465,7 +465,7 @@ def _scene(rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: 
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
     turn = float(rng.uniform(0, 2 * np.pi))
-    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), float(rng.uniform(0.22, 0.38)))
+    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), rng.uniform(0.22, 0.38))
     radiance = _radiance(rng, surface, trees, ground, sun)
     rgb = _photographed(rng, radiance, level, blur_px, quality)
     heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor

@@ -40,7 +40,7 @@ _DIGITS = 6
 def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four rows of one variety with different fruit sizes, each with depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
-    sizes = float(rng.uniform(56, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
+    sizes = rng.uniform(56, 74) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
     skin = str(rng.choice(varieties_of("apple", difficulty)))
     pictures: list[JsonValue] = []

@@ -159,12 +159,12 @@ def _draw_pots(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> d
     weeks = sorted(int(week) for week in rng.choice(np.arange(low, 12), _WEEKS, replace=False))
     week = int(rng.integers(5, 9))
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
-    close = sorted(others)[-int(rng.integers(1, 3))] * float(rng.uniform(0.99, 1.01))
+    close = sorted(others)[-int(rng.integers(1, 3))] * rng.uniform(0.99, 1.01)
 
     def pot(number: int, height: float) -> dict[str, JsonValue]:
         names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}
         rng = np.random.default_rng([seed, difficulty, number])
-        other = max(_LEAST_CM, float(rng.uniform(0.55, 1.3)) * height) if rng.uniform() < _WITH_OTHER else None
+        other = max(_LEAST_CM, rng.uniform(0.55, 1.3) * height) if rng.uniform() < _WITH_OTHER else None
         truth: dict[str, Any] = {}
         for kind, name in names.items():
             if only(name):
