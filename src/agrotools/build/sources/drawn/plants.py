@@ -4,7 +4,7 @@ Leaves: single ones, repeated visits, and leaves in a row. Pots are seen from th
 """
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -104,9 +104,7 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         before, absent = find_mark(file.name, colour, mark["truth"]), absent_colour(_PENS, board["marks"])
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
-    def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, variant=disease["lesion"])
-
+    subject = partial(drawn.subject, variant=disease["lesion"])
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),
         subject("cases", len(pictures), alone, "told_leaf"),
