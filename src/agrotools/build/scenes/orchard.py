@@ -72,7 +72,7 @@ class View:
     ) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
         self.distance_mm = backdrop_mm.astype(np.float32)
-        self.ids = np.zeros(backdrop_mm.shape, dtype=np.int16)
+        self.ids: NDArray[np.int16] = np.zeros(backdrop_mm.shape, dtype=np.int16)
         self.sun = sun
         self.dapple = dapple
         self.focal_px = focal_px
