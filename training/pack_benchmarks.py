@@ -306,8 +306,8 @@ def variant_of(order: Any) -> str | None:
     """Return the variant of the things of a scene as far as its seed tells; None if it does not."""
     from agrotools.build.sources.drawn import turn_of
     from agrotools.build.sources.drawn.fruit import COUNTED
-    from agrotools.build.sources.drawn.leaf_lesions import DISEASES
-    from agrotools.build.sources.drawn.trees import MODES_OF_BLOCKS
+    from agrotools.build.sources.drawn.land import MODES_OF_BLOCKS
+    from agrotools.build.sources.drawn.plants import DISEASES
 
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]

@@ -5,9 +5,9 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import build_town, draw_stages, lay_ground, light_of, paint_date, paint_objects
+from agrotools.build.scenes.countryside import build_town, draw_stages, lay_ground, paint_date, paint_objects
 from agrotools.build.scenes.ponds import COLUMNS_PX, ROWS_PX
-from agrotools.build.scenes.scene import Difficulty, levels, one_thread, photographed
+from agrotools.build.scenes.scene import Difficulty, levels, one_thread, photographed, sun_at
 
 
 @one_thread()
@@ -19,9 +19,9 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
     level = levels("ponds")[difficulty]
-    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
+    ground = lay_ground(rng, (ROWS_PX, COLUMNS_PX), level.trees, 0)
     build_town(rng, ground, int(rng.integers(40, 260)))
-    sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
+    sun = sun_at(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
     stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
     bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
     paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))

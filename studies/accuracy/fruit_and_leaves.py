@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accuracy.study import Bench, Columns, Figure, Study
-from agrotools.build.scenes.fruits import KINDS
 from agrotools.build.scenes.leaf_photo import make_leaf_photo
-from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
+from agrotools.build.scenes.orchard import KINDS, LEAST_SEEN, WELL_SEEN, make_orchard
 from agrotools.build.scenes.wheat import make_wheat
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.tools.fruit.camera import Camera, read_depth

@@ -9,7 +9,7 @@ import rasterio
 from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
-from agrotools.build.sources.public.weedmap import TileTruth, set_subject, tile_subject
+from agrotools.build.sources.public.weeds import TileTruth, set_subject, tile_subject
 from agrotools.build.templates import load_templates
 from agrotools.core import SampleFile
 

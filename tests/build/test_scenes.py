@@ -1,17 +1,28 @@
-"""Drawn scenes: equal arguments draw the same, and what is drawn is what their truth says."""
+"""Drawn scenes: equal arguments draw the same, what is drawn is what their truth says, and files tell nothing else."""
 
+import os
+import signal
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
+import rasterio
 
 from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
 from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
-from agrotools.build.scenes.lesions import KINDS as LESIONS
+from agrotools.build.scenes.leaf_photo import KINDS as LESIONS
 from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.ponds import EVENTS, make_pond_pair
+from agrotools.build.scenes.processes import Order
 from agrotools.build.scenes.rows import CLASSES, SOIL, make_scene
 from agrotools.build.scenes.stands import LEAST_TREE_M, TALLEST_SHRUB_M, make_block
+from agrotools.build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
+from agrotools.build.sources.drawn.drawing import draw_all
+from agrotools.core import InfrastructureError
 
 RED, INFRARED = 2, 4
 scene_of = cache(make_scene)
@@ -108,3 +119,81 @@ def test_severity_is_exact_and_near_what_was_asked_and_lesions_look_unlike_the_l
     photo = scene.images["rgb"].astype(int)
     green = photo[..., 1] - photo[..., 0]
     assert np.median(green[classes == LESION]) < np.median(green[classes == HEALTHY]) - 15
+
+
+RANDOM = np.random.default_rng(0)
+
+
+def write(path: Path) -> None:
+    if path.suffix == ".jpg":
+        save_jpeg(path, RANDOM.integers(0, 256, (200, 300, 3), dtype=np.uint8))
+    elif path.suffix == ".png":
+        save_png(path, RANDOM.integers(0, 9999, (200, 300)).astype(np.uint16))
+    else:
+        save_heights(path, RANDOM.random((96, 96), np.float32), 1.0)
+
+
+@pytest.mark.parametrize("name", ["photo_1.jpg", "depth_1.png", "heights_1.tif"])
+def test_a_blank_file_is_as_large_as_the_one_it_replaces(tmp_path: Path, name: str) -> None:
+    original, blank = tmp_path / name, tmp_path / f"blank_{name}"
+    write(original)
+    save_blank(blank, original, seed=3)
+    assert blank.stat().st_size == original.stat().st_size
+    if blank.suffix == ".tif":
+        with rasterio.open(blank) as raster:
+            assert set(np.unique(raster.read(1))) == {np.float32(raster.nodata), np.finfo(np.float32).min}
+    else:
+        pixels = cv2.imread(str(blank), cv2.IMREAD_UNCHANGED)
+        assert pixels is not None
+        assert pixels.shape[:2] == (200, 300)
+
+
+def test_photographs_have_sizes_in_whole_blocks(tmp_path: Path) -> None:
+    plain, full = tmp_path / "plain.jpg", tmp_path / "full.jpg"
+    save_jpeg(plain, np.full((200, 300, 3), 90, np.uint8))
+    write(full)
+    assert plain.stat().st_size == 24 * 1024
+    assert full.stat().st_size % (24 * 1024) == 0
+    assert np.asarray(cv2.imread(str(plain))).shape == (200, 300, 3)
+
+
+def _contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_scene_that_cannot_be_drawn_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(InfrastructureError, match="no drawn scenes 'no_such_scenes'"):
+        draw_all([Order("no_such_scenes", 3, 1)], tmp_path, lambda *_: None)
+    assert not list(tmp_path.rglob("record.json"))
+
+
+_DRAW = """
+import sys
+from pathlib import Path
+from agrotools.build.scenes.processes import Order
+from agrotools.build.sources.drawn.drawing import draw_all
+orders = [Order("blocks", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
+draw_all(orders, Path(sys.argv[1]), lambda what, done, total: print(done, total, flush=True), workers=2)
+"""
+
+
+@pytest.mark.slow
+def test_drawing_that_is_killed_goes_on_and_draws_what_it_would_have_drawn(tmp_path):
+    def draw(folder):
+        command = [sys.executable, "-c", _DRAW, str(tmp_path / folder)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    with draw("killed") as killed:
+        for line in killed.stdout:
+            if line == "1 4\n":
+                os.killpg(killed.pid, signal.SIGKILL)
+    assert killed.returncode == -signal.SIGKILL
+    kept = len(list((tmp_path / "killed").glob("*/record.json")))
+    assert 1 <= kept < 4
+    with draw("killed") as again, draw("whole") as whole:
+        told, _ = again.communicate()
+        assert told.split("\n")[0] == f"{kept} 4"
+        assert told.split("\n")[-2] == "4 4"
+        whole.communicate()
+    assert (again.returncode, whole.returncode) == (0, 0)
+    assert _contents(tmp_path / "killed") == _contents(tmp_path / "whole")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from csv import DictReader
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from agrotools.build.area_truth import Region, cut_out, halves, quarters
 from agrotools.build.sources.land import canopy_subjects, change_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, named, photo_subject, photo_thing
+from agrotools.build.sources.part import Adapter, DataSet, Part, named, photo_subject, photo_thing
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
@@ -27,7 +28,7 @@ _DIGITS = 6
 _BANDS = ("B", "G", "R", "NIR")
 
 
-@adapter("field.tree_canopy")
+@partial(Adapter, "field.tree_canopy")
 def trees(data: DataSet) -> Part:
     """Shares and areas of tree cover in maps."""
     subjects: list[Subject] = []
@@ -57,7 +58,7 @@ PLOT_SIDE_PX = 400
 """Least side of the pictures of trees from the air."""
 
 
-@adapter("field.neon_trees")
+@partial(Adapter, "field.neon_trees")
 def trees_from_the_air(data: DataSet) -> Part:
     """Crowns that people boxed in pictures of 0.1 m from the air: plots, and their halves; places are not mixed."""
     places: dict[str, list[tuple[SampleFile, list[tuple[float, float]]]]] = {}
@@ -104,7 +105,7 @@ def _half_plots(
     return Subject(name, 2, shown, {"plot": name}, of="tree_half_plot")
 
 
-@adapter("field.multiband")
+@partial(Adapter, "field.multiband")
 def scene(data: DataSet) -> Part:
     """Mean vegetation index of parts of a multispectral scene."""
     subjects: list[Subject] = []
@@ -156,13 +157,13 @@ LEVIR_GSD_M = 0.5
 """
 
 
-@adapter("field.levir_cd")
+@partial(Adapter, "field.levir_cd")
 def buildings(data: DataSet) -> Part:
     """LEVIR-CD: new buildings."""
     return _pairs(data, "newly covered by buildings", LEVIR_GSD_M)
 
 
-@adapter("field.dsifn_cd")
+@partial(Adapter, "field.dsifn_cd")
 def land_use(data: DataSet) -> Part:
     """DSIFN-CD: lasting changes of the surface, mostly fields built over."""
     return _pairs(data, "built over or otherwise changed for good", None)
@@ -198,7 +199,7 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
     return data.part([subject for some in pairs for subject in some], ["change"])
 
 
-@adapter("field.s2_ndvi")
+@partial(Adapter, "field.s2_ndvi")
 def ndvi(data: DataSet) -> Part:
     """Mean vegetation index of two dates of one place."""
     dates: list[tuple[SampleFile, float]] = []
@@ -233,7 +234,7 @@ def _ndvi_subject(number: int, before: tuple[SampleFile, float], after: tuple[Sa
     return Subject(f"ndvi-{number}", 1, shown, {"dates": number}, of="ndvi_pair")
 
 
-@adapter("field.chm")
+@partial(Adapter, "field.chm")
 def canopy(data: DataSet) -> Part:
     """Heights and covers of rasters and of parts of them."""
     subjects: list[Subject] = []

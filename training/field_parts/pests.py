@@ -1,11 +1,12 @@
 """Pests on plants, told by group, of the Jute Pest Dataset. Labels are those of the pack (``pests.toml``)."""
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 from agrotools.build.sources.land import diagnosis_of
-from agrotools.build.sources.part import DataSet, Part, Photo, adapter, photo_pairs, photo_subject, photo_thing
+from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, photo_pairs, photo_subject, photo_thing
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
@@ -23,7 +24,7 @@ _SPARES = 1
 """Pictures of each pest that are only shown in place of another one."""
 
 
-@adapter("field.jute_pests")
+@partial(Adapter, "field.jute_pests")
 def pests(data: DataSet) -> Part:
     """Pests to be named and looked up; those whose folder holds other things too are left out."""
     classes: dict[str, str] = read_table(Path(str(files("agrotools"))) / "data/pests.toml")["classes"]

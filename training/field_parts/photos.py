@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from csv import DictReader
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,17 +20,7 @@ from agrotools.build.sources.land import (
     weed_subjects,
     weed_thing,
 )
-from agrotools.build.sources.part import (
-    Adapter,
-    DataSet,
-    Part,
-    Photo,
-    adapter,
-    named,
-    photo_pairs,
-    photo_subject,
-    photo_thing,
-)
+from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, named, photo_pairs, photo_subject, photo_thing
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
@@ -50,7 +41,7 @@ _ALIKE = {"brown_spot_phoma", "cercospora"}
 _SPARE_NO_WEED = 4
 
 
-@adapter("field.coffee_lesions")
+@partial(Adapter, "field.coffee_lesions")
 def leaves(data: DataSet) -> Part:
     """Shares of coffee leaves that have symptoms."""
     photos: list[tuple[SampleFile, dict[str, Any]]] = []
@@ -77,7 +68,7 @@ def _severity(mask: Path) -> dict[str, Any]:
 def leaf_photos(crop: str) -> Adapter:
     """Return the reader of photographs of one crop's leaves with named diseases."""
 
-    @adapter(f"field.{crop}_leaf_class")
+    @partial(Adapter, f"field.{crop}_leaf_class")
     def read(data: DataSet) -> Part:
         photos = [
             (data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."), str(item["label"]))
@@ -154,7 +145,7 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 
-@adapter("field.deepweeds")
+@partial(Adapter, "field.deepweeds")
 def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
@@ -183,7 +174,7 @@ _WELL_SEEN = "NO"
 """Value of ``occluded`` for fully visible fruits, the only ones whose size is asked for."""
 
 
-@adapter("field.rgbd_apples")
+@partial(Adapter, "field.rgbd_apples")
 def apples(data: DataSet) -> Part:
     """Diameters of apples in boxes, in millimetres."""
     subjects: list[Subject] = []
@@ -242,7 +233,7 @@ PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
 def orchard(fruit: str, folder: str) -> Adapter:
     """Return the reader of tiles with one kind of fruit in ``folder``."""
 
-    @adapter(f"field.{folder}")
+    @partial(Adapter, f"field.{folder}")
     def read(data: DataSet) -> Part:
         note = f"Part of a photograph of a tree with {PLURAL[fruit]}; fruit on trees behind it does not count."
         counted: list[tuple[SampleFile, int]] = []

@@ -10,6 +10,7 @@ are as many clusters as pairs, and a head trained on other pairs has never seen 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from agrotools.benchmarks.field.pack import Box
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.references import ref
 from agrotools.build.sources.land import describe_separation
-from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing
+from agrotools.build.sources.part import Adapter, DataSet, Part, named, pairs_of, photo_thing
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture
 from agrotools.build.templates.template import field_templates
@@ -117,7 +118,7 @@ def _classes_of_colours(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.where(green & ~red, 1, np.where(red & ~green, 2, 0)).astype(np.uint8)
 
 
-@adapter("field.cwfid")
+@partial(Adapter, "field.cwfid")
 def weeds(data: DataSet) -> Part:
     """Areas of crop and weeds; at least four images are needed."""
     images = read_cwfid(data.folder)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parts import original_of, things_of
-from PIL import Image
+from data_sets import Files, coco, picture, things_by_file, written
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
@@ -18,56 +17,42 @@ from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, UsageError
 
 
-def _picture(path: Path, seed: int, size: tuple[int, int] = (160, 120)) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    noise = np.random.default_rng(seed).normal((70, 120, 60), 25, (size[1], size[0], 3))
-    Image.fromarray(np.clip(noise, 0, 255).astype(np.uint8)).save(path)
-
-
-def write_boxes(folder: Path, classes: tuple[str, ...] = ("b_green", "l_green"), pictures: int = 6) -> Path:
+def boxes(classes: tuple[str, ...] = ("b_green", "l_green"), pictures: int = 6) -> Files:
     """Picture k has k boxes of the first class and one of the second, one of them written twice; one has no width."""
-    images, annotations = [], []
+    marks: dict[str, list[tuple[int, list[int]]]] = {}
     for number in range(pictures):
-        _picture(folder / "images" / f"{number}.jpg", number)
-        images.append({"id": number + 10, "file_name": f"{number}.jpg", "width": 160, "height": 120})
-        boxes = [(1, [5 + 9 * k, 5, 8, 8]) for k in range(number)] + [(2, [100, 80, 9, 9])] * 2 + [(1, [1, 1, 0, 9])]
-        annotations += [{"image_id": number + 10, "category_id": of, "bbox": box} for of, box in boxes]
-    categories = [{"id": number, "name": name} for number, name in enumerate(classes, start=1)]
-    coco = {"images": images, "annotations": annotations, "categories": categories}
-    (folder / "annotations.json").write_text(json.dumps(coco))
-    return folder
+        yield picture(f"images/{number}.jpg", (), (160, 120))
+        fruits = [(1, [5 + 9 * k, 5, 8, 8]) for k in range(number)]
+        marks[f"{number}.jpg"] = [*fruits, *[(2, [100, 80, 9, 9])] * 2, (1, [1, 1, 0, 9])]
+    yield "annotations.json", coco(marks, classes)
 
 
-def write_classes(folder: Path, of_each: int = 3) -> Path:
-    for place, name in enumerate(("angular_leaf_spot", "bean_rust", "healthy")):
-        for number in range(of_each):
-            _picture(folder / name / f"{name}.{number}.jpg", 100 * place + number)
-    return folder
+def folders(of_each: int = 3) -> Files:
+    for name in ("angular_leaf_spot", "bean_rust", "healthy"):
+        yield from (picture(f"{name}/{name}.{number}.jpg", (), (160, 120)) for number in range(of_each))
 
 
-def write_masks(folder: Path, pictures: int = 4) -> Path:
+def masks(pictures: int = 4) -> Files:
     for number in range(pictures):
-        _picture(folder / "images" / f"{number:03d}.png", number)
+        yield picture(f"images/{number:03d}.png", (), (160, 120))
         mask = np.zeros((120, 160), np.uint8)
         mask[20:50, 10:150] = 1
         mask[80 : 90 + number, 30:60] = 2
-        (folder / "annotations").mkdir(exist_ok=True)
-        Image.fromarray(mask).save(folder / "annotations" / f"{number:03d}.png")
-    return folder
+        yield f"annotations/{number:03d}.png", mask
 
 
 def _things(part: Part) -> dict[str, Thing]:
-    return {original_of(part, thing).name: thing for thing in things_of(part)}
+    return {path.name: thing for path, thing in things_by_file(part).items()}
 
 
 def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
-    part = adapter_of("agml:tomato_ripeness_detection")(write_boxes(tmp_path / "set"), tmp_path, 20)
+    part = adapter_of("agml:tomato_ripeness_detection")(written(tmp_path / "set", boxes()), tmp_path, 20)
     things = _things(part)
     assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
     assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (12, "CC BY-NC-SA 4.0")
-    part = adapter_of("agml:bean_disease_uganda")(write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
+    part = adapter_of("agml:bean_disease_uganda")(written(tmp_path / "beans", folders()), tmp_path, 10)
     for name, thing in _things(part).items():
         entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
         assert thing.truth["best"] == entry[name.split(".")[0]]
@@ -76,7 +61,7 @@ def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
 
 
 def test_a_picture_with_a_crowd_of_fruits_has_no_number(tmp_path: Path) -> None:
-    place = write_boxes(tmp_path / "set") / "annotations.json"
+    place = written(tmp_path / "set", boxes()) / "annotations.json"
     coco = json.loads(place.read_text())
     coco["annotations"].append({"image_id": 13, "category_id": 1, "bbox": [1, 1, 90, 90], "iscrowd": 1})
     place.write_text(json.dumps(coco))
@@ -87,7 +72,7 @@ def test_a_picture_with_a_crowd_of_fruits_has_no_number(tmp_path: Path) -> None:
 
 
 def test_masks_are_crop_and_weeds_by_the_names_of_classes(tmp_path: Path) -> None:
-    part = adapter_of("agml:carrot_weeds_germany")(write_masks(tmp_path / "set"), tmp_path, 10)
+    part = adapter_of("agml:carrot_weeds_germany")(written(tmp_path / "set", masks()), tmp_path, 10)
     areas = sorted(
         (area.crop_px, area.weed_px)
         for subject in part.subjects
@@ -128,7 +113,7 @@ FAULTS = {
 def test_what_is_missing_is_named_with_how_to_get_it(tmp_path: Path, fault: str) -> None:
     folder = tmp_path / "set"
     if fault != "no folder":
-        write_boxes(folder, ("x", "y") if fault == "other classes" else ("b_green", "l_green"))
+        written(folder, boxes(("x", "y") if fault == "other classes" else ("b_green", "l_green")))
     if fault == "no picture":
         (folder / "images" / "3.jpg").unlink()
     elif fault == "no coco":
@@ -139,7 +124,7 @@ def test_what_is_missing_is_named_with_how_to_get_it(tmp_path: Path, fault: str)
 
 
 def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
-    folder = write_boxes(tmp_path / "set", pictures=10)
+    folder = written(tmp_path / "set", boxes(pictures=10))
     header = build_sources([f"agml:tomato_ripeness_detection={folder}"], tmp_path / "out")
     assert header.name == "agml-tomato-ripeness-detection"
     assert validate_folder(tmp_path / "out") == []

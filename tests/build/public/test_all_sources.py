@@ -1,5 +1,9 @@
-"""A benchmark of all twelve public data sets: the published shares, and samples that the real tools agree with."""
+"""A benchmark of all twelve public data sets: the published shares, and samples that the real tools agree with.
 
+Also adapters on incomplete data sets, on layouts that differ from the documented one, and on real files.
+"""
+
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from itertools import islice
@@ -7,16 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from data_sets import WRITERS, write_deepweeds
+from data_sets import DATA_SETS, deepweeds, written
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.choosing import SOURCE_PCTS, Chosen, apportioned, ask_subject, published
+from agrotools.build.sources import build_sources
 from agrotools.build.sources.part import REACH, listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
+from agrotools.build.sources.reading import spread
 from agrotools.cli.main import app
-from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceStep, Sample
+from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceStep, Sample, UsageError
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
@@ -36,7 +44,7 @@ TASK_TYPES = {
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, data_set: Callable[[str], Path]) -> Benchmark:
     base = tmp_path_factory.mktemp("all")
-    for name in WRITERS:
+    for name in DATA_SETS:
         (base / "sets").mkdir(exist_ok=True)
         (base / "sets" / name).symlink_to(data_set(name))
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +58,7 @@ def _by_source(benchmark: Benchmark) -> Counter[str]:
 
 
 def test_there_is_an_adapter_for_every_published_source() -> None:
-    assert set(WRITERS) == set(DATASETS) == set(SOURCE_PCTS) == set(NAMES.values())
+    assert set(DATA_SETS) == set(DATASETS) == set(SOURCE_PCTS) == set(NAMES.values())
     assert sum(SHARES.values()) == QUERIES
     assert apportioned(SOURCE_PCTS, 539)["ip102"] == 115
 
@@ -101,7 +109,7 @@ def _agree(step: ReferenceStep) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", DATA_SETS)
 def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(built: Benchmark, name: str) -> None:
     samples: list[Sample] = [sample for sample in built.samples if NAMES[sample.source] == name]
     assert {sample.task_type for sample in samples} <= {"plotting", *TASK_TYPES[name]}
@@ -127,7 +135,7 @@ def test_every_question_can_be_asked_of_some_subject(data_set, scratch, name):
         assert not any("{" in item.instance.query(wording) for wording in item.question.wordings)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", DATA_SETS)
 def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, scratch, name):
     first, again = (adapter_of(name)(data_set(name), scratch, 3) for _ in range(2))
     # Two pictures a sample; pairs of dates and depth are two files.
@@ -136,7 +144,7 @@ def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, s
 
 
 def test_a_data_set_that_cannot_be_read_is_told_and_the_others_are_used(tmp_path: Path) -> None:
-    write_deepweeds(tmp_path / "sets" / "deepweeds", 1)
+    written(tmp_path / "sets" / "deepweeds", deepweeds(1))
     (tmp_path / "sets" / "papple" / "demo").mkdir(parents=True)
     arguments = ["build", "--all-sources", str(tmp_path / "sets"), "--out", str(tmp_path / "out"), "--queries", "20"]
     assert isinstance(CliRunner().invoke(app, arguments).exception, BenchmarkError)
@@ -145,3 +153,121 @@ def test_a_data_set_that_cannot_be_read_is_told_and_the_others_are_used(tmp_path
     told = " ".join(result.output.split())
     assert "papple: 0 of 1 samples (papple has no " in told
     assert "composition, in brackets as published: questions 1 (20)" in told
+
+
+def test_data_sets_are_found_by_the_names_of_their_folders(tmp_path: Path) -> None:
+    written(tmp_path / "all" / "deepweeds", deepweeds())
+    assert folders_in(tmp_path / "all") == {"deepweeds": tmp_path / "all" / "deepweeds"}
+    with pytest.raises(BenchmarkError, match="none of the data sets"):
+        folders_in(tmp_path / "all" / "deepweeds")
+
+
+@pytest.mark.parametrize("sources", [["deepweeds=a", "sessions=b"], ["deepweeds=a", "deepweeds=b"]])
+def test_sources_that_cannot_be_joined_are_refused(tmp_path: Path, sources: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"joined|twice"):
+        build_sources(sources, tmp_path / "out")
+
+
+@given(st.lists(st.integers(0, 4), max_size=60), st.integers(0, 40))
+def test_items_are_spread_over_kinds(kinds: list[int], count: int) -> None:
+    items = list(enumerate(kinds))
+    some = spread(items, lambda item: item[1], count, 3)
+    assert len(some) == min(count, len(items))
+    assert len(set(some)) == len(some)
+    chosen = {kind: sum(one[1] == kind for one in some) for kind in kinds}
+    for kind, number in chosen.items():
+        assert number == kinds.count(kind) or number >= max(chosen.values()) - 1
+    assert some == spread(items, lambda item: item[1], count, 3)
+
+
+_LISTED = "listed files that are missing"
+REMOVED = {
+    "agromind": ("images/corn/images/image_0003.jpg", _LISTED, 1),
+    "deepnir": ("cherry/test/images/cherry1_*", _LISTED, 1),
+    "deepweeds": ("images/20170110-*", _LISTED, 1),
+    "ip102": ("IP102_v1.1/Classification/*/images/00004.jpg", _LISTED, 1),
+    "papple": ("depth_maps/_MG_7600_1.npy", _LISTED, 1),
+    "plantseg": ("images/test/*0.*", _LISTED, 3),
+    "weedsense": ("test/images/images/*.jpg", _LISTED, 3),
+}
+"""Files of each data set, the reason under which they are counted if removed, and the number of those removed."""
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_missing_files_are_refused_unless_allowed_and_counted_then(own_set, scratch, name):
+    folder = own_set(name)
+    pattern, reason, count = REMOVED[name]
+    removed = sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))[:count]
+    for path in removed:
+        path.unlink()
+    with pytest.raises(BenchmarkError) as raised:
+        adapter_of(name)(folder, scratch, 20)
+    assert "--allow-missing" in str(raised.value.hint)
+    part = adapter_of(name)(folder, scratch, 20, allow_missing=True)
+    assert part.dropped[reason] == len(removed) == count
+    assert part.subjects
+    assert not {path.name for path in removed} & {path.name for path in part.files.values()}
+
+
+def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scratch, tmp_path):
+    folder = own_set("deepweeds")
+    shutil.rmtree(folder / "images")
+    (folder / "images").mkdir()
+    with pytest.raises(BenchmarkError, match="lacks"):
+        adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
+    with pytest.raises(UsageError, match="--allow-missing does not apply to 'gta'"):
+        build_sources([f"gta={tmp_path}"], tmp_path / "out", allow_missing=True)
+
+
+def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Path) -> None:
+    folder = own_set("deepnir")
+    (folder / "cherry").rename(folder / "kept")
+    for place in folder.iterdir():
+        if place.name != "kept":
+            shutil.rmtree(place)
+    (folder / "kept").rename(folder / "cherry")
+    part = adapter_of("deepnir")(folder, scratch, 20)
+    assert part.metadata["deepnir_test_pictures"] == {"cherry": 2}
+    assert part.dropped == {"kinds of fruit whose folder is missing": 10}
+
+
+def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = own_set("fpcd")
+    before = adapter_of("fpcd")(folder, tmp_path, 10)
+    place = next((folder / "FPCD").glob("multi_class_masks/multi_class_masks"))
+    for split in ("train", "test"):
+        shutil.copytree(place, place.parent / split)
+    for mask in (place.parent / "train").glob("*.png"):
+        shutil.copyfile(next(place.glob("*_1.png")), mask)
+    shutil.rmtree(place)
+    header = build_sources([f"fpcd={folder}"], tmp_path / "out")
+    assert header.metadata["shares"]["fpcd"]["made"] > 0  # pyright: ignore
+    assert adapter_of("fpcd")(folder, tmp_path, 10).files == before.files
+
+
+@pytest.mark.parametrize(
+    ("folder", "pictures", "left_out"),
+    [
+        ("agromind", 4, {_LISTED: 2094}),
+        ("agromind_trimmed", 4, {}),
+        ("deepweeds", 36, {_LISTED: 3471}),
+        ("ip102_trimmed", 5, {}),
+        ("deepnir", 4, {"kinds of fruit whose folder is missing": 10}),
+    ],
+)
+def test_real_files_are_read(field_data, scratch, folder, pictures, left_out):
+    real = field_data / "sources_real" / folder
+    if not real.is_dir():
+        pytest.skip(f"no folder sources_real/{folder} in AGROTOOLS_TEST_DATA")
+    part = adapter_of(folder.removesuffix("_trimmed"))(real, scratch, allow_missing=True, samples=40)
+    assert len(part.files) == pictures
+    assert {reason: part.dropped[reason] for reason in left_out} == left_out
+    assert part.subjects
+
+
+def test_documentation_lists_the_real_files_that_each_adapter_has_read() -> None:
+    page = " ".join((Path(__file__).parents[3] / "docs" / "building.md").read_text().split())
+    for name in DATASETS:
+        assert listing_of(name).seen
+        (row,) = [each for each in page.split(" | ") if f"`{name}`" in each]
+        assert f"{row} | {listing_of(name).seen} |" in page, name

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_sets import UNKNOWN_DISEASE, draw_land, write_bands
+from data_sets import UNKNOWN_DISEASE, draw_land, land_tiff
 from PIL import Image
 
+from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 from agrotools.core import BenchmarkError
 
@@ -96,12 +97,6 @@ def _unknown_diseases(path: Path) -> None:
     path.write_text(re.sub(r"(?m)^(\d+,[^,]*,[^,]*,)[^,]*", rf"\1{UNKNOWN_DISEASE}", path.read_text()))
 
 
-HINTS = {
-    "agromind": "rssysu/AgroMind", "clcd": "liumency/CropLand-CD", "deepnir": "6324489",
-    "deepweeds": "AlexOlsen/DeepWeeds", "fpcd": "ctundia/FPCD", "hi_cna": "10.1016/j.isprsjprs.2024.05.011",
-    "ip102": "xpwu95/IP102", "open_canopy": "AI4Forest/Open-Canopy", "papple": "7260694", "plantseg": "17719108",
-    "weedmap": "10.3929/ethz-c-000788571", "weedsense": "baselab/weedsense",
-}  # fmt: skip
 LABEL, LATER = "CLCD/test/label/00001.png", "CLCD/test/time2/00002.png"
 WEEDS, POND_LIST = "labels/test_subset0.csv", "FPCD/cd_dataset_test.txt"
 CHANGE, BANDS = "test/change/gf2_1.png", "test/image2/gf2_2.tif"
@@ -152,9 +147,9 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
     ],
     "hi_cna": [
         (first(CHANGE, lambda path: Image.effect_noise((160, 160), 60).save(path)), "values and is not a mask"),
-        (first(BANDS, lambda path: write_bands(path, draw_land(2, 12)[0][:3], "uint16")), "has 3 bands, not 4"),
+        (first(BANDS, content(land_tiff(draw_land(2, 12)[0][:3]))), "has 3 bands, not 4"),
         (first(BANDS, cut(50_000)), r"gf2_2\.tif cannot be"),
-        (first(BANDS, lambda path: write_bands(path, draw_land(2, 12)[1], "uint8")), r"holds uint8, .* uint16"),
+        (first(BANDS, content(land_tiff(draw_land(2, 12)[1], "uint8"))), r"holds uint8, .* uint16"),
     ],
     "ip102": [
         (
@@ -229,7 +224,7 @@ def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(own_set, scratch
     with pytest.raises(BenchmarkError) as raised:
         adapter_of(name)(folder, scratch, SAMPLES.get(name, 20))
     assert re.search(message, str(raised.value)), str(raised.value)
-    assert HINTS[name] in str(raised.value.hint)
+    assert listing_of(name).get_it in str(raised.value.hint)
 
 
 def same_as(name: str) -> Callable[[Path], object]:

@@ -7,35 +7,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, one_of, smooth_field, spectra
-
-Plane = NDArray[np.float32]
-Spectrum = NDArray[np.float32]
+from agrotools.build.scenes.scene import Plane, Rng, Sun, fractal_field, one_of, smooth_field, spectra
 
 LAND = spectra("land")
 """Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
 _FARM_ROOFS = 4
 """Number of kinds of roofs on farms, the first ones; towns have all kinds."""
-
-
-@dataclass(frozen=True)
-class Light:
-    """Sunlight on one day: unit vector of the direction of shadows, and their length per height."""
-
-    dx: float
-    dy: float
-    length: float
-
-
-def light_of(turn: float, length: float) -> Light:
-    """Return light whose shadows fall in direction ``turn``, radians in the picture."""
-    return Light(float(np.cos(turn)), float(np.sin(turn)), float(length))
-
-
-def value_at(plane: Plane, x: float, y: float) -> float:
-    """Return the value of the pixel at a position, or of the nearest pixel in the picture."""
-    rows, columns = plane.shape
-    return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
 
 
 @dataclass(frozen=True)
@@ -74,53 +51,48 @@ class Ground:
     road: Plane
     paved: bool
     angle: float
-    soil: Spectrum
+    soil: Plane
     relief: Plane
     verge: float
     trees: list[Tree] = field(default_factory=list)
     houses: list[House] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A field on one day: share of ground under plants, their reflectance, soil brightness, strength of its lines."""
-
-    cover: float
-    plants: Spectrum
-    tone: float
-    lines: float
-    period: float
-    patchy: float
+Stages = dict[int, Plane]
+"""By field, its look on one day: share of ground under plants, soil brightness, strength and period of its lines,
+patchiness, and the reflectance of its plants.
+"""
 
 
-def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
+def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> Ground:
     """Draw the ground. ``trees``: density of trees, 1 is usual; ``houses``: maximum number of houses."""
-    angle = float(rng.uniform(-0.6, 0.6))
+    rows, columns = shape
+    angle = rng.uniform(-0.6, 0.6)
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
-    bend = 2.2 * smooth_field(rng, rows, columns, 170)
+    bend = 2.2 * smooth_field(rng, shape, 170)
     u = (x - columns / 2) * np.cos(angle) + (y - rows / 2) * np.sin(angle) + bend
     v = -(x - columns / 2) * np.sin(angle) + (y - rows / 2) * np.cos(angle) + bend[::-1, ::-1]
-    parcels = np.zeros((rows, columns), np.int32)
-    along = np.zeros((rows, columns), np.float32)
-    reach = float(np.hypot(rows, columns)) / 2 + 10
+    parcels = np.zeros(shape, np.int32)
+    along = np.zeros(shape, np.float32)
+    reach = float(np.hypot(*shape)) / 2 + 10
     for number, (u0, v0, u1, v1) in enumerate(_split(rng, (-reach, -reach, reach, reach)), start=1):
         inside = (u >= u0) & (u < u1) & (v >= v0) & (v < v1)
         parcels[inside] = number
         along[inside] = (v if (u1 - u0) > (v1 - v0) else u)[inside]
-    edge = np.zeros((rows, columns), np.uint8)
+    edge = np.zeros(shape, np.uint8)
     edge[:, 1:] |= parcels[:, 1:] != parcels[:, :-1]
     edge[1:] |= parcels[1:] != parcels[:-1]
     border = np.asarray(cv2.distanceTransform(1 - edge, cv2.DIST_L2, 3), np.float32)
-    road = np.zeros((rows, columns), np.float32)
+    road = np.zeros(shape, np.float32)
     for _ in range(int(rng.integers(1, 3))):
         axis = u if rng.uniform() < 0.5 else v
         place = rng.uniform(-0.35, 0.35) * (columns if axis is u else rows)
-        sway = 4.0 * smooth_field(rng, rows, columns, 260)
+        sway = 4.0 * smooth_field(rng, shape, 260)
         half = rng.uniform(2.5, 5.0)
         road = np.maximum(road, np.clip(half + 0.5 - np.abs(axis - place + sway), 0, 1))
     ground = Ground(
         parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle, one_of(rng, LAND["soils"]),
-        fractal_field(rng, rows, columns, 120, 4), float(rng.uniform(1.0, 3.0)),
+        fractal_field(rng, shape, 120, 4), rng.uniform(1.0, 3.0),
     )  # fmt: skip
     _stand_trees(rng, ground, trees)
     for _ in range(int(rng.integers(0, houses + 1))):
@@ -130,7 +102,7 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
     return ground
 
 
-def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
+def _split(rng: Rng, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
     u0, v0, u1, v1 = box
     long, short = max(u1 - u0, v1 - v0), min(u1 - u0, v1 - v0)
     if long < 95 or (long < 200 and short < 110 and rng.uniform() < 0.5):
@@ -143,7 +115,7 @@ def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> 
     return _split(rng, (u0, v0, u1, middle)) + _split(rng, (u0, middle, u1, v1))
 
 
-def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> None:
+def _stand_trees(rng: Rng, ground: Ground, amount: float) -> None:
     """Place trees alone, along borders and in small groves, but never on the road."""
     rows, columns = ground.parcels.shape
     spots = [(rng.uniform(0, columns), rng.uniform(0, rows)) for _ in range(int(12 * amount))]
@@ -158,10 +130,10 @@ def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> Non
         spots += [(rng.normal(cx, 14), rng.normal(cy, 11)) for _ in range(int(rng.integers(10, 34)))]
     for px, py in spots:
         if 0 <= px < columns and 0 <= py < rows and ground.road[int(py), int(px)] == 0:
-            ground.trees.append(Tree(px, py, float(rng.uniform(3.0, 8.5)), int(rng.integers(1 << 30))))
+            ground.trees.append(Tree(px, py, rng.uniform(3.0, 8.5), int(rng.integers(1 << 30))))
 
 
-def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+def build_town(rng: Rng, ground: Ground, houses: int) -> None:
     """Place ``houses`` houses with all kinds of roofs along loose streets."""
     rows, columns = ground.parcels.shape
     c, s = np.cos(ground.angle), np.sin(ground.angle)
@@ -174,57 +146,48 @@ def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
             ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"])))))
 
 
-def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
+def draw_stages(rng: Rng, ground: Ground, green: float) -> Stages:
     """Draw a stage for each parcel; ``green``: probability that a field has green plants on that day."""
-    stages: dict[int, Stage] = {}
+    stages: Stages = {}
     for number in np.unique(ground.parcels):
-        lines = float(rng.uniform(0.0, 0.16)) if rng.uniform() < 0.75 else 0.0
-        period = float(rng.uniform(4.0, 11.0))
-        draw, tone = rng.uniform(), float(rng.normal(1.0, 0.10))
-        patchy = float(rng.uniform(0.02, 0.16))
+        lines = rng.uniform(0.0, 0.16) if rng.uniform() < 0.75 else 0.0
+        period = rng.uniform(4.0, 11.0)
+        draw, tone = rng.uniform(), rng.normal(1.0, 0.10)
+        patchy = rng.uniform(0.02, 0.16)
         if draw < green:
             blend = rng.uniform(0, 1)
             plants = (blend * LAND["dense_crop"] + (1 - blend) * LAND["pale_crop"]).astype(np.float32)
-            stage = Stage(float(rng.uniform(0.35, 1.0)), plants, tone, lines, period, patchy)
+            cover = rng.uniform(0.35, 1.0)
         elif draw < green + 0.35 * (1 - green):
-            cover = float(rng.uniform(0.4, 0.95))
-            ripe = LAND["ripe_crop"] if rng.uniform() < 0.5 else LAND["stubble"]
-            stage = Stage(cover, ripe, tone, lines, period, patchy)
+            cover = rng.uniform(0.4, 0.95)
+            plants = LAND["ripe_crop"] if rng.uniform() < 0.5 else LAND["stubble"]
         else:
-            moist = 0.62 if rng.uniform() < 0.3 else 1.0
-            stage = Stage(float(rng.uniform(0.0, 0.12)), LAND["green_grass"], tone * moist, lines, period, patchy)
-        stages[int(number)] = stage
+            tone *= 0.62 if rng.uniform() < 0.3 else 1.0  # moist soil
+            cover, plants = rng.uniform(0.0, 0.12), LAND["green_grass"]
+        stages[int(number)] = np.array([cover, tone, lines, period, patchy, *plants], np.float32)
     return stages
 
 
-def second_stages(
-    rng: np.random.Generator, ground: Ground, first: dict[int, Stage], green: float, kept: float
-) -> dict[int, Stage]:
-    """Draw stages on a second date; ``kept``: share of fields that look the same on both dates."""
-    later = draw_stages(rng, ground, green)
-    unchanged = {number for number in first if rng.uniform() < kept}
-    return {number: first[number] if number in unchanged else later[number] for number in first}
+def two_stages(rng: Rng, ground: Ground, kept: float) -> tuple[Stages, Stages]:
+    """Draw stages on two dates; ``kept``: share of fields that look the same on both."""
+    green = rng.uniform(0.15, 0.7, 2)
+    first, later = (draw_stages(rng, ground, float(share)) for share in green)
+    return first, {number: first[number] if rng.uniform() < kept else later[number] for number in first}
 
 
-def paint_date(
-    rng: np.random.Generator, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float
-) -> Plane:
+def paint_date(rng: Rng, ground: Ground, stages: Stages, sun: Sun, wet_season: float) -> Plane:
     """Return the reflectance of fields, borders and roads on one day, (rows, columns, 4), without trees and houses."""
-    rows, columns = ground.parcels.shape
-    count = int(ground.parcels.max()) + 1
-    fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
-    coarse = fractal_field(rng, rows, columns, 45, 3, 0.7)
-    table = np.zeros((count, 5), np.float32)
-    plants = np.zeros((count, 4), np.float32)
+    fine = fractal_field(rng, ground.parcels.shape, 5, 3, 0.9)
+    coarse = fractal_field(rng, ground.parcels.shape, 45, 3, 0.7)
+    table = np.zeros((int(ground.parcels.max()) + 1, 9), np.float32)
     for number, stage in stages.items():
-        table[number] = (stage.cover, stage.tone, stage.lines, stage.period, stage.patchy)
-        plants[number] = stage.plants
-    cover, tone, lines, period, patchy = np.moveaxis(table[ground.parcels], -1, 0)
+        table[number] = stage
+    cover, tone, lines, period, patchy = np.moveaxis(table[:, :5][ground.parcels], -1, 0)
     wave = lines * np.sin(2 * np.pi * ground.along / np.maximum(period, 1.0) + 0.5 * coarse)
     share = np.clip(cover + patchy * coarse + 0.06 * fine + wave * (cover > 0.2), 0, 1)
     bright = tone * (1.0 + 0.10 * ground.relief + 0.045 * fine) + 0.7 * wave * (cover <= 0.2)
     soil = np.clip(bright, 0.3, 1.8)[..., None] * ground.soil
-    leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * plants[ground.parcels]
+    leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * table[:, 5:][ground.parcels]
     out = soil + share[..., None] * (leaf - soil)
     grass = (wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]) * (1 + 0.10 * fine)[..., None]
     bund = np.clip(ground.verge + 0.6 * fine - ground.border, 0, 1)[..., None]
@@ -238,7 +201,7 @@ def paint_date(
     return np.clip(out, 0.004, 1.0).astype(np.float32)
 
 
-def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
+def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: float) -> None:
     """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)
@@ -252,7 +215,7 @@ def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: L
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
         half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
         _fill(bands, half @ np.array([[c, s], [-s, c]]) + (house.x, house.y), 1.0, roof * np.float32(lit))
-    texture = fractal_field(rng, bands.shape[0], bands.shape[1], 4, 2, 0.8)
+    texture = fractal_field(rng, bands.shape[:2], 4, 2, 0.8)
     for tree in ground.trees:
         outline = _crown(tree)
         _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)
@@ -274,10 +237,10 @@ def _fill(
     bands: Plane,
     outline: NDArray[Any],
     opacity: float,
-    colour: Spectrum | None = None,
+    colour: Plane | None = None,
     shade: float = 0.0,
     texture: Plane | None = None,
-    lit: tuple[Light, Tree] | None = None,
+    lit: tuple[Sun, Tree] | None = None,
 ) -> None:
     """Paint a polygon over the picture: a colour, or a shadow that removes the share ``shade`` of the light."""
     rows, columns = bands.shape[:2]

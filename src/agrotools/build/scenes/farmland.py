@@ -2,7 +2,7 @@
 
 import zlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import cv2
 import numpy as np
@@ -12,22 +12,21 @@ from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
     House,
-    Light,
-    Plane,
     Tree,
     build_town,
-    draw_stages,
     lay_ground,
-    light_of,
     paint_date,
     paint_objects,
-    second_stages,
-    value_at,
+    two_stages,
 )
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
+    Sun,
     cloud_shadow,
     fractal_field,
     levels,
@@ -35,6 +34,8 @@ from agrotools.build.scenes.scene import (
     photographed,
     shifted,
     smooth_field,
+    sun_at,
+    value_at,
 )
 
 _BASE_GSD_M = 0.5
@@ -61,10 +62,10 @@ class Patch:
     houses: list[House] = field(default_factory=list)
 
 
-def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
+def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
     """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
-    look = float(rng.uniform())
+    look = rng.uniform()
     for _ in range(_TRIES):
         inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, level.half_m, level.ragged)
         if kind == "road":
@@ -74,7 +75,7 @@ def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str
         cover = np.clip(inward + 0.5, 0, 1).astype(np.float32)
         if np.count_nonzero(cover >= 0.5) < 900:
             continue
-        patch = Patch(kind, cover, inward, look, level.faint * float(rng.uniform()))
+        patch = Patch(kind, cover, inward, look, level.faint * rng.uniform())
         # Remove trees in the patch, on both dates.
         ground.trees[:] = [tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius]
         if kind == "building":
@@ -85,11 +86,10 @@ def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str
     return None
 
 
-def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
+def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) -> None:
     """Paint the ground of a patch over the fields, in place; its trees and houses are painted with all others."""
-    rows, columns = ground.parcels.shape
-    fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
-    coarse = fractal_field(rng, rows, columns, 30, 3, 0.7)
+    fine = fractal_field(rng, ground.parcels.shape, 5, 3, 0.9)
+    coarse = fractal_field(rng, ground.parcels.shape, 30, 3, 0.7)
     tone = (1 + 0.06 * fine + 0.08 * coarse)[..., None]
     if patch.kind == "water":
         colour = LAND["waters"][int(patch.look * len(LAND["waters"]))] * (1 + 0.02 * coarse)[..., None]
@@ -116,19 +116,18 @@ def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: P
     np.clip(bands, 0.004, 1.0, out=bands)
 
 
-def _stripped(rng: np.random.Generator, ground: Ground, patch: Patch, sun: Light, fine: Plane, coarse: Plane) -> Plane:
+def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Sun, fine: Plane, coarse: Plane) -> Plane:
     """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
-    rows, columns = ground.parcels.shape
-    relief = cv2.GaussianBlur(1.4 * fractal_field(rng, rows, columns, 16, 3, 0.8), (0, 0), 0.8)
+    relief = cv2.GaussianBlur(1.4 * fractal_field(rng, ground.parcels.shape, 16, 3, 0.8), (0, 0), 0.8)
     gy, gx = np.gradient(relief)
     light = np.clip(1 - 0.5 * (gx * sun.dx + gy * sun.dy), 0.5, 1.5)
-    bend = smooth_field(rng, rows, columns, 60)
+    bend = smooth_field(rng, ground.parcels.shape, 60)
     tracks = np.exp(-((np.abs(np.sin(0.10 * bend * 60 + coarse)) / 0.10) ** 2)) * 0.12
     subsoil = ground.soil * (1.25 + 0.5 * patch.look)
     return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(np.float32)
 
 
-def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
+def _occupied_ground(ground: Ground, others: list[Patch]) -> Mask:
     occupied = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     for house in ground.houses:
         reach = house.half_length + 6
@@ -139,11 +138,11 @@ def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
     return occupied
 
 
-def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
+def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
     """Return the distance inwards from the edge of a rounded quadrangle along the fields, or of a warped blob."""
     rows, columns = ground.parcels.shape
     long = float(rng.uniform(*half_m)) / _BASE_GSD_M * (1.25 if kind == "forest" else 1.0)
-    short = long * float(rng.uniform(0.55, 1.0))
+    short = long * rng.uniform(0.55, 1.0)
     margin = 0.6 * long
     x, y = rng.uniform(margin, columns - margin), rng.uniform(margin, rows - margin)
     turn = ground.angle + rng.normal(0, 0.06) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
@@ -151,25 +150,25 @@ def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[floa
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     warp = ragged * (0.10 if power < 4 else 0.05) * long
     small = ragged * 1.1
-    xs = xs + warp * smooth_field(rng, rows, columns, 0.9 * long) + small * smooth_field(rng, rows, columns, 7) - x
-    ys = ys + warp * smooth_field(rng, rows, columns, 0.9 * long) + small * smooth_field(rng, rows, columns, 7) - y
+    xs = xs + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - x
+    ys = ys + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - y
     along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
     out = ((np.abs(along) / long) ** power + (np.abs(across) / short) ** power) ** (1 / power)
     return ((1 - out) * short).astype(np.float32)
 
 
-def _road(rng: np.random.Generator, ground: Ground) -> Plane:
+def _road(rng: Rng, ground: Ground) -> Plane:
     """Return the distance from the edge, positive inside, of a winding band across the scene."""
     rows, columns = ground.parcels.shape
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     across = (xs - columns / 2) * np.sin(turn) - (ys - rows / 2) * np.cos(turn)
-    across = across + 16.0 * smooth_field(rng, rows, columns, 230) + 0.5 * smooth_field(rng, rows, columns, 9)
-    half = float(rng.uniform(9, 16))
+    across = across + 16.0 * smooth_field(rng, (rows, columns), 230) + 0.5 * smooth_field(rng, (rows, columns), 9)
+    half = rng.uniform(9, 16)
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
 
 
-def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House]:
+def _roofs(rng: Rng, ground: Ground, patch: Patch) -> list[House]:
     """Return halls or houses on the yard that do not overlap."""
     spots = np.argwhere(patch.inward > 7)
     if not len(spots):
@@ -193,10 +192,10 @@ def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House
     return roofs
 
 
-def _saplings(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[Tree]:
+def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     """Return trees of a plantation in loose lines, or of self-sown woodland."""
     ys, xs = np.where(patch.inward > 1.5)
-    step = float(rng.uniform(6.5, 9.5))
+    step = rng.uniform(6.5, 9.5)
     planted = rng.uniform() < 0.6
     c, s = np.cos(ground.angle), np.sin(ground.angle)
     u, v = np.meshgrid(np.arange(-400, 400, step), np.arange(-400, 400, step))
@@ -208,7 +207,7 @@ def _saplings(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[Tr
     trees: list[Tree] = []
     for x, y in places[inside]:
         if patch.inward[int(y), int(x)] > 1.5 and rng.uniform() < 0.93:
-            radius = step * float(rng.uniform(0.42, 0.64))
+            radius = step * rng.uniform(0.42, 0.64)
             trees.append(Tree(float(x), float(y), radius, int(rng.integers(1 << 30))))
     return trees
 
@@ -224,14 +223,14 @@ _DRAWN: tuple[Becomes | Literal["none"], ...] = (
 """Frequencies of events: most lost cropland is built over."""
 
 
-@dataclass(frozen=True)
-class _Camera:
+class _Camera(NamedTuple):
+    """``hamlet``: maximum number of houses of a hamlet that exists on both dates."""
+
     rows: int
     columns: int
     gsd_m: float
     trees: float
     hamlet: int
-    """Maximum number of houses of a hamlet that exists on both dates."""
 
 
 _CAMERAS: dict[Look, _Camera] = {
@@ -258,7 +257,7 @@ def make_farmland_pair(
     level, camera = levels("farmland")[difficulty], _CAMERAS[look]
     factor = camera.gsd_m / _BASE_GSD_M
     rows, columns = round(camera.rows * factor), round(camera.columns * factor)
-    ground = lay_ground(rng, rows, columns, camera.trees, 3)
+    ground = lay_ground(rng, (rows, columns), camera.trees, 3)
     if rng.uniform() < 0.6:
         _add_hamlet(rng, ground, int(rng.integers(3, camera.hamlet)))
     kinds = [str(rng.choice(["water", "bare", "forest"])) for _ in range(int(rng.integers(0, level.old + 1)))]
@@ -267,23 +266,21 @@ def make_farmland_pair(
     # Three or more sites are smaller.
     half_m = (level.half_m[0], level.half_m[1] * (1.0 if number < 3 else 0.75))
     new = _lots(rng, ground, Level(**{**vars(level), "half_m": half_m}), [becomes] * number, old)
-    green = rng.uniform(0.15, 0.7, 2)
-    first = draw_stages(rng, ground, float(green[0]))
-    second = second_stages(rng, ground, first, float(green[1]), level.kept)
+    first, second = two_stages(rng, ground, level.kept)
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     images: dict[str, NDArray[Any]] = {}
     for name, stages, patches in (("before", first, old), ("after", second, [*old, *new])):
-        sun = light_of(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
-        bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
+        sun = sun_at(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
+        bands = paint_date(rng, ground, stages, sun, rng.uniform())
         trees, houses = list(ground.trees), list(ground.houses)
         for patch in patches:
             _fill_patch(rng, bands, ground, patch, sun)
             trees += patch.trees
             houses += patch.houses
-        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, rng.uniform(0.8, 1.35))
         if rng.uniform() < level.cloud:
-            bands *= cloud_shadow(rng, rows, columns)[..., None]
+            bands *= cloud_shadow(rng, (rows, columns))[..., None]
         if name == "after":
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
@@ -292,7 +289,7 @@ def make_farmland_pair(
     return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
 
 
-def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+def _add_hamlet(rng: Rng, ground: Ground, houses: int) -> None:
     """Place a cluster of houses near a road, like a village of a few farms."""
     rows, columns = ground.parcels.shape
     spots = np.argwhere(ground.road > 0.5)
@@ -303,7 +300,7 @@ def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
     ground.houses[before:] = [house for house in near[:houses] if ground.road[int(house.y), int(house.x)] == 0]
 
 
-def _lots(rng: np.random.Generator, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
+def _lots(rng: Rng, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
     """Return patches on cropland, apart from each other, houses and roads; patches without room are omitted."""
     patches: list[Patch] = []
     for kind in kinds:

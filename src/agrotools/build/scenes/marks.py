@@ -11,24 +11,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import bounds
+from agrotools.build.scenes.scene import Box, Rng, bounds
 from agrotools.tools.marks.finding import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
 """Colours that stand out from fields and trees and do not occur on roofs."""
 MarkShape = Literal["box", "ellipse"]
-Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open."""
 
 
-def draw_colour(rng: np.random.Generator) -> StrokeColour:
+def draw_colour(rng: Rng) -> StrokeColour:
     """Return one of :data:`STROKE_COLOURS` at random."""
     return STROKE_COLOURS[int(rng.integers(len(STROKE_COLOURS)))]
 
 
 def random_box(
-    rng: np.random.Generator,
+    rng: Rng,
     shape: Sequence[int],
     shares: tuple[float, float],
     suits: Callable[[Box], bool] = lambda _: True,
@@ -55,7 +53,7 @@ def grown(box: Sequence[int], by_px: int) -> Box:
 
 
 def marked(
-    rng: np.random.Generator, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
+    rng: Rng, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
     """Return a copy with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
 
@@ -109,7 +107,7 @@ def mark_each(
     photo: NDArray[np.uint8],
     boxes: Sequence[Box],
     colours: Sequence[str],
-    rng: np.random.Generator,
+    rng: Rng,
     shapes: Sequence[MarkShape] = ("box", "box", "ellipse"),
 ) -> list[dict[str, Any]]:
     """Draw, in place, a mark around each box that has enough room, each in a different colour.

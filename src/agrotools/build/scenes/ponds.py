@@ -8,23 +8,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import (
-    LAND,
-    Ground,
-    Light,
-    Plane,
-    draw_stages,
-    lay_ground,
-    light_of,
-    paint_date,
-    paint_objects,
-    second_stages,
-    value_at,
-)
+from agrotools.build.scenes.countryside import LAND, Ground, lay_ground, paint_date, paint_objects, two_stages
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
+    Sun,
     cloud_shadow,
     fractal_field,
     levels,
@@ -33,9 +25,11 @@ from agrotools.build.scenes.scene import (
     shifted,
     smooth_field,
     spectra,
+    sun_at,
+    value_at,
 )
 
-ROWS_PX, COLUMNS_PX = 384, 512
+ROWS_PX, COLUMNS_PX = SIZE = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
 
@@ -78,33 +72,31 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
-    event, gsd_m = event or drawn_event, float(rng.uniform(0.35, 0.65))
-    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
+    event, gsd_m = event or drawn_event, rng.uniform(0.35, 0.65)
+    ground = lay_ground(rng, SIZE, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
-    green = rng.uniform(0.15, 0.7, 2)
-    first = draw_stages(rng, ground, float(green[0]))
-    second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
+    first, second = two_stages(rng, ground, kept=0.25)
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     for name, stages, when in (("before", first, 0), ("after", second, 1)):
-        sun = light_of(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
-        wet_season = float(rng.uniform(0.0, 1.0))
+        sun = sun_at(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
+        wet_season = rng.uniform(0.0, 1.0)
         bands = paint_date(rng, ground, stages, sun, wet_season)
         if scar is not None and when:
             bands *= scar[..., None]
-        water = np.zeros((ROWS_PX, COLUMNS_PX), bool)
-        inside = np.zeros((ROWS_PX, COLUMNS_PX), bool)
+        water = np.zeros(SIZE, bool)
+        inside = np.zeros(SIZE, bool)
         for basin, both in zip(basins, states, strict=True):
             state = both[when]
             if state is not None:
                 water |= _paint_basin(rng, bands, ground, basin, state, sun, wet_season)
                 inside |= basin.inward > 0
-        paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, ground, sun, rng.uniform(0.8, 1.35))
         if rng.uniform() < level.cloud:
-            bands *= cloud_shadow(rng, ROWS_PX, COLUMNS_PX)[..., None]
+            bands *= cloud_shadow(rng, SIZE)[..., None]
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
@@ -116,7 +108,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
 
 
 def _place_basins(
-    rng: np.random.Generator, ground: Ground, level: Level, event: PondEvent, gsd_m: float
+    rng: Rng, ground: Ground, level: Level, event: PondEvent, gsd_m: float
 ) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
     """Place the pond of the event and other, unchanged ones; trees and houses at these places are removed."""
     free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
@@ -156,7 +148,7 @@ def _place_basins(
 _DRY = _State(0.0, None)
 
 
-def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _State:
+def _wet(rng: Rng, level: Level, earlier: _State | None) -> _State:
     """Return a filled basin, or with ``earlier`` the same pond on another date."""
     water = str(rng.choice(level.waters))
     if earlier is None:
@@ -165,13 +157,11 @@ def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _Sta
     return _State(fill, earlier.water if rng.uniform() < 0.6 else water)
 
 
-def _find_place(
-    rng: np.random.Generator, free: NDArray[np.bool_], ground: Ground, level: Level, gsd_m: float
-) -> _Basin | None:
+def _find_place(rng: Rng, free: Mask, ground: Ground, level: Level, gsd_m: float) -> _Basin | None:
     low, high = level.half_side_m
     for _ in range(40):
         half = float(low + (high - low) * rng.beta(1.3, 2.0)) / gsd_m
-        squeeze = float(rng.uniform(0.6, 1.0))
+        squeeze = rng.uniform(0.6, 1.0)
         margin = half + 10
         x, y = rng.uniform(margin, COLUMNS_PX - margin), rng.uniform(margin, ROWS_PX - margin)
         basin = _shape_basin(rng, x, y, half, squeeze * half, ground.angle, level, gsd_m)
@@ -181,15 +171,15 @@ def _find_place(
 
 
 def _shape_basin(
-    rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
+    rng: Rng, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
 ) -> _Basin:
     """Return a dug pond: between a rounded rectangle and an ellipse, with a more or less regular outline."""
     turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
     power = float(rng.choice([2.0, 3.0, 5.0, 8.0], p=[0.3, 0.2, 0.25, 0.25]))
     ys, xs = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     warp = level.irregular * (0.08 * long if power < 4 else 0.035 * long)
-    xs = xs + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - x
-    ys = ys + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - y
+    xs = xs + warp * smooth_field(rng, SIZE, 1.3 * long) - x
+    ys = ys + warp * smooth_field(rng, SIZE, 1.3 * long) - y
     along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
     inside = (np.abs(along) / long) ** power + (np.abs(across) / short) ** power <= 1.0
     inward = cv2.distanceTransform(inside.astype(np.uint8), cv2.DIST_L2, 5) - cv2.distanceTransform(
@@ -199,16 +189,16 @@ def _shape_basin(
         inward=np.asarray(cv2.GaussianBlur(inward, (0, 0), 1.0), np.float32),
         bank_px=float(rng.uniform(*level.bank_m)) / gsd_m,
         slope_px=float(min(rng.uniform(2.0, 4.5) / gsd_m, 0.45 * short)),
-        wobble=0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 14, 3),
+        wobble=0.5 * fractal_field(rng, SIZE, 14, 3),
         bank_grass=float(rng.uniform(*level.bank_grass)),
         floor_grass=float(rng.uniform(*level.floor_grass)),
-        tone=float(rng.uniform(0.95, 1.35)),
+        tone=rng.uniform(0.95, 1.35),
     )
 
 
 def _paint_basin(
-    rng: np.random.Generator, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
-) -> NDArray[np.bool_]:
+    rng: Rng, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Sun, wet_season: float
+) -> Mask:
     """Paint embankment, slopes, floor and water in place, and return the mask of water."""
     inward = basin.inward
     outward = np.maximum(-inward, 0.0)
@@ -219,7 +209,7 @@ def _paint_basin(
     height = np.where(inward > 0, 1.0 - 2.4 * descent, crest) * basin.bank_px
     gy, gx = np.gradient(cv2.GaussianBlur(height.astype(np.float32), (0, 0), 0.8))
     light = np.clip(1.0 - 0.30 * (gx * sun.dx + gy * sun.dy), 0.45, 1.6)
-    fine = fractal_field(rng, ROWS_PX, COLUMNS_PX, 5, 3, 0.9)
+    fine = fractal_field(rng, SIZE, 5, 3, 0.9)
     grass = wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]
     subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
     overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
@@ -236,11 +226,11 @@ def _paint_basin(
     shore = (1.0 - state.fill) * 0.9 * basin.slope_px + 0.8 + 0.7 * basin.wobble
     depth = inward - shore
     colour = WATERS[state.water] * np.float32(rng.uniform(0.85, 1.15))
-    ripple = 0.012 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 2) + 0.03 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 50)
+    ripple = 0.012 * fractal_field(rng, SIZE, 6, 2) + 0.03 * smooth_field(rng, SIZE, 50)
     water = colour * (1.0 + ripple)[..., None]
     shallow = 0.35 * np.exp(-np.clip(depth, 0, None) / (0.6 * basin.slope_px))[..., None]
     water = water + shallow * (0.8 * subsoil * (1.0, 0.95, 0.85, 0.35) - water)
-    glint = rng.uniform(0.0, 0.02) * np.clip(1 + smooth_field(rng, ROWS_PX, COLUMNS_PX, 130), 0, 2)
+    glint = rng.uniform(0.0, 0.02) * np.clip(1 + smooth_field(rng, SIZE, 130), 0, 2)
     water = water + glint[..., None]
     shade = cv2.GaussianBlur((depth > 0).astype(np.float32), (0, 0), 1.0)
     lee = np.roll(height > 0.3 * basin.bank_px, (round(sun.dy * 2), round(sun.dx * 2)), (0, 1))
@@ -250,7 +240,7 @@ def _paint_basin(
     return np.asarray(depth > 0)
 
 
-def _scar(rng: np.random.Generator, basin: _Basin, level: Level) -> Plane:
+def _scar(rng: Rng, basin: _Basin, level: Level) -> Plane:
     """Return the brightness of a filled-in basin, a soft patch that differs because the earth comes from elsewhere."""
     soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
     strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)

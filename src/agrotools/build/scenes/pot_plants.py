@@ -6,7 +6,7 @@ degrees, so that measurements in the picture differ slightly from the truth.
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -17,6 +17,10 @@ from agrotools.build.scenes.marks import Box, outlined
 from agrotools.build.scenes.scene import (
     TABLES,
     Difficulty,
+    Kind,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     bounds,
     fractal_field,
@@ -25,14 +29,13 @@ from agrotools.build.scenes.scene import (
     smooth_field,
 )
 
-Rng = np.random.Generator
 Points = NDArray[np.float64]
 Picture = NDArray[np.float32]
 """Rows, columns, 3; 0 to 255."""
 Colour = tuple[float, float, float]
 """Red, green and blue, 0 to 255."""
 
-ROWS_PX, COLUMNS_PX = 512, 640
+ROWS_PX, COLUMNS_PX = SIZE = 512, 640
 MOST_TILT_DEG = 5.0
 _FOOT_PX = 400
 _DISTANCE = 3.2
@@ -59,25 +62,7 @@ class Growth:
         return self.final_cm / (1.0 + math.exp(-self.rate * (week - self.middle)))
 
 
-@dataclass(frozen=True)
-class _Form:
-    """Form of a species.
-
-    ``leaves`` per node; ``slim``: width of a leaf over its length; ``long``: its length over the plant's height;
-    ``rise``: angle of leaves above the ground, radians; ``toothed``: toothed edges; ``blades``: grass blades from the
-    foot.
-    """
-
-    leaves: int
-    slim: float
-    long: float
-    rise: float
-    toothed: bool
-    blades: bool
-    green: Colour
-
-
-FORMS: Mapping[str, _Form] = {name: _Form(**form) for name, form in TABLES["forms"].items()}
+FORMS: dict[str, Kind] = {name: Kind(**form) for name, form in TABLES["forms"].items()}
 """Forms by the common name of the weed."""
 
 
@@ -89,7 +74,7 @@ class _Brush:
     """
 
     picture: Picture
-    cover: NDArray[np.float32]
+    cover: Plane
     x: float
     y: float
     scale: float
@@ -126,7 +111,7 @@ class _Brush:
 
 def draw_growth(rng: Rng) -> Growth:
     """Draw the growth curve of one plant."""
-    return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
+    return Growth(rng.uniform(22, 58), rng.uniform(0.45, 0.75), rng.uniform(4.5, 6.5))
 
 
 @one_thread()
@@ -153,11 +138,11 @@ def make_pot(
     room = COLUMNS_PX * (0.34 if marked is not None else 0.55)
     disc_cm = round(float(rng.uniform(*_DISC_CM)), 1)
     beside = _BESIDE_DISC_PX[marked is not None] / (disc_cm + half)
-    scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * float(rng.uniform(0.82, 1.0))
+    scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * rng.uniform(0.82, 1.0)
     picture = _wall(rng, difficulty)
     xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
     order = [int(k) for k in rng.permutation(len(xs))]
-    covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
+    covers = [np.zeros(SIZE, np.float32) for _ in xs]
     for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
         brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
         _grow(rng, brush, form, high, difficulty)
@@ -179,10 +164,12 @@ def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
     wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
     picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
     picture[:] = wall
-    picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, ROWS_PX, COLUMNS_PX, 120, 4))[..., None]
+    picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, SIZE, 120, 4))[..., None]
     bench = np.array([118, 98, 82], np.float32) * np.float32(rng.uniform(0.8, 1.15))
     picture[_FOOT_PX + 60 :] = bench
-    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, ROWS_PX - _FOOT_PX - 60, COLUMNS_PX, 40, 4))[..., None]
+    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, (ROWS_PX - _FOOT_PX - 60, COLUMNS_PX), 40, 4))[
+        ..., None
+    ]
     return picture
 
 
@@ -201,7 +188,7 @@ def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
         _lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
 
 
-def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
+def _grow(rng: Rng, brush: _Brush, form: Kind, height_cm: float, difficulty: Difficulty) -> None:
     """Paint the plant, in centimetres from its foot."""
     yellow = 0.10 * difficulty
 
@@ -232,9 +219,7 @@ def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Di
     _leaf(brush, lean, height_cm * 0.90, 1, math.pi / 2 - 0.1, height_cm * 0.10, form, green(1.0))
 
 
-def _leaf(
-    brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
-) -> None:
+def _leaf(brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: Kind, colour: Colour) -> None:
     """Paint a leaf on a short stalk, with its tip bent down but never below the foot of the plant."""
     droop = 0.28
     along = np.linspace(0.0, 1.0, 13)
@@ -252,7 +237,7 @@ def _leaf(
     brush.part(_smooth(np.array(outline, np.float64)), colour, 0.22, 0.35)
 
 
-def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
+def _tuft(rng: Rng, brush: _Brush, form: Kind, height_cm: float, green: Callable[[float], Colour]) -> None:
     """Paint blades that rise from the foot, the inner ones steeper; the longest reaches the plant's height."""
     count = int(np.clip(4 + height_cm / 5, 5, 12))
     for k in range(count):
@@ -303,7 +288,7 @@ def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
     return back @ plane @ to_middle
 
 
-def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
+def _measured(mask: Mask, scale: float) -> dict[str, object]:
     left, top, right, bottom = bounds(mask)
     points = np.argwhere(mask)[:, ::-1].astype(np.float32)
     corners = np.concatenate([points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]).astype(np.float32)
@@ -327,7 +312,7 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
     """Return the picture under uneven and dim light, with blur and noise."""
     nuisance = levels("pot_plants")[difficulty]
     rows, columns = picture.shape[:2]
-    light = 1.0 + nuisance.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
+    light = 1.0 + nuisance.light * np.clip(smooth_field(rng, (rows, columns), 700), -1.3, 1.3)
     light *= 1.0 - nuisance.dark * rng.uniform(0.0, 1.0)
     warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
     lit = picture * light[..., None].astype(np.float32) * np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
@@ -336,7 +321,7 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
     return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
 
 
-def _tone(placed: Points, box: Box, shade: float) -> NDArray[np.float32]:
+def _tone(placed: Points, box: Box, shade: float) -> Plane:
     """Return brightness: higher towards the light, lowest on the opposite side, with a soft highlight in between."""
     x0, y0, x1, y1 = box
     if not shade:

@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 
 from agrotools.core.files import read_table
 
+Rng = np.random.Generator
+Plane = NDArray[np.float32]
+"""Values of pixels, (rows, columns) or (rows, columns, bands), or of the bands alone, e.g. reflectances."""
+Floats = NDArray[np.floating[Any]]
+"""The same, in single or double precision."""
+Mask = NDArray[np.bool_]
 Difficulty = Literal[0, 1, 2, 3]
 """Level of occlusion, light, noise and look-alikes; set by the scene alone, never by the results of a tool."""
 
@@ -24,6 +30,8 @@ TABLES: dict[str, Any] = read_table(Path(__file__).with_name("kinds.toml"))
 
 Level = SimpleNamespace
 """Parameters of a scene at one difficulty, described in ``levels.toml``."""
+Kind = SimpleNamespace
+"""A kind of thing, described in ``kinds.toml``."""
 
 
 @cache
@@ -31,6 +39,21 @@ def levels(scene: str) -> tuple[Level, ...]:
     """Return the parameters of a scene by difficulty."""
     columns = read_table(Path(__file__).with_name("levels.toml"))[scene]
     return tuple(Level(**{name: values[place] for name, values in columns.items()}) for place in range(4))
+
+
+@dataclass(frozen=True)
+class Sun:
+    """Direction of shadows (unit vector in the picture), shadow length per height, and darkness 0 to 1."""
+
+    dx: float
+    dy: float
+    length: float
+    darkness: float = 1.0
+
+
+def sun_at(turn: float, length: float, darkness: float = 1.0) -> Sun:
+    """Return light whose shadows fall in direction ``turn``, radians in the picture."""
+    return Sun(float(np.cos(turn)), float(np.sin(turn)), float(length), float(darkness))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +71,39 @@ class Scene:
     masks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def spectrum(*values: float) -> NDArray[np.float32]:
+def spectrum(*values: float) -> Plane:
     """Return reflectances, one for each band of a scene."""
     return np.asarray(values, dtype=np.float32)
 
 
-def spectra(place: str) -> dict[str, NDArray[np.float32]]:
+def with_spectra(table: dict[str, Any], *names: str, **more: Any) -> Kind:
+    """Return a kind from its table, and ``more``; entries called ``names`` are reflectances."""
+    return Kind(**{**table, **more, **{name: spectrum(*table[name]) for name in names}})
+
+
+def spectra(place: str) -> dict[str, Plane]:
     """Return the reflectances of a table of ``kinds.toml``: each is (bands,), or (kinds, bands) for several kinds."""
     return {name: np.asarray(values, np.float32) for name, values in TABLES["spectra"][place].items()}
 
 
-def one_of(rng: np.random.Generator, kinds: NDArray[np.float32]) -> NDArray[np.float32]:
+def one_of(rng: Rng, kinds: Plane) -> Plane:
     """Return one row of ``kinds``, drawn at random."""
     return kinds[int(rng.integers(len(kinds)))]
 
 
-def bounds(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+def value_at(plane: NDArray[Any], x: float, y: float) -> float:
+    """Return the value of the pixel at a position, or of the nearest pixel in the picture."""
+    rows, columns = plane.shape
+    return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
+
+
+def bounds(mask: Mask) -> "Box":
     """Return the smallest box around the pixels of a mask: x0, y0, x1, y1, half-open."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
-def srgb_of(linear: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
+def srgb_of(linear: Floats) -> NDArray[np.uint8]:
     """Convert linear light, 0 to 1, to 8-bit sRGB values."""
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
     return np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8)
@@ -81,27 +115,23 @@ def jpeg_of(pixels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
 
 
-def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float) -> NDArray[np.float32]:
+def smooth_field(rng: Rng, shape: tuple[int, ...], cell: float) -> Plane:
     """Return a random field with mean about 0 and standard deviation about 1 that varies over ``cell`` pixels."""
+    rows, columns = shape
     small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
     return np.asarray(cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
 
 
-def fractal_field(
-    rng: np.random.Generator, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55
-) -> NDArray[np.float32]:
+def fractal_field(rng: Rng, shape: tuple[int, ...], largest: float, octaves: int, fall: float = 0.55) -> Plane:
     """Return the sum, of deviation 1, of smooth fields: each has half the cell and ``fall`` times the last weight."""
-    total = np.zeros((rows, columns), dtype=np.float32)
+    total = np.zeros(shape, dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
     for _ in range(octaves):
-        total += weight * smooth_field(rng, rows, columns, cell)
+        total += weight * smooth_field(rng, shape, cell)
         power += weight * weight
         weight *= fall
         cell = max(1.0, cell / 2)
     return total / np.float32(np.sqrt(power))
-
-
-Floats = NDArray[np.float32]
 
 
 def moved(
@@ -113,6 +143,8 @@ def moved(
 
 
 Window = tuple[slice, slice]
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, half-open."""
 
 
 def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
@@ -123,12 +155,12 @@ def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) 
     return (slice(top, bottom), slice(left, right)), place
 
 
-def blurred(plane: NDArray[np.floating[Any]], sigma: float) -> Floats:
+def blurred(plane: Floats, sigma: float) -> Plane:
     """Smooth a plane or stack (rows, columns[, bands]) by a Gaussian with standard deviation ``sigma``, pixels."""
     return np.asarray(cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32)
 
 
-def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int = cv2.INTER_LINEAR) -> Floats:
+def resized(plane: Floats, columns: int, rows: int, how: int = cv2.INTER_LINEAR) -> Plane:
     """Resize a plane or stack; ``how`` is one of the interpolations of cv2."""
     return np.asarray(cv2.resize(np.asarray(plane, np.float32), (columns, rows), interpolation=how), dtype=np.float32)
 
@@ -150,12 +182,9 @@ def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> No
     path.write_bytes(content.tobytes())
 
 
-Plane = NDArray[np.float32]
-
-
-def cloud_shadow(rng: np.random.Generator, rows: int, columns: int) -> Plane:
+def cloud_shadow(rng: Rng, shape: tuple[int, int]) -> Plane:
     """Return the remaining share of the light, (rows, columns), under clouds over 8 to 25 % of the scene."""
-    field = smooth_field(rng, rows, columns, float(rng.uniform(120, 260)))
+    field = smooth_field(rng, shape, rng.uniform(120, 260))
     soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
     return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
@@ -167,14 +196,14 @@ def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def photographed(
-    rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
+    rng: Rng, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     """Return natural colours after JPEG, uint8 (rows, columns, 3), and reflectance x 10,000, uint16 (4, rows, columns).
 
     ``reflectance``: (rows, columns, 4): blue, green, red, near infrared. ``noise``: deviation of the sensor noise at
     full scale; ``haze``: reflectance that air adds to blue; ``balance``: deviation of the white-balance gains.
     """
-    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
+    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), rng.uniform(0.5, 0.9))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)
     raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
     bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
@@ -187,11 +216,10 @@ def photographed(
     return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97))), np.ascontiguousarray(bands)
 
 
-Rng = np.random.Generator
 _FARTHEST_MM = 5500.0
 
 
-def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
+def snapshot(rng: Rng, light: Floats, exposure: float, electrons: float) -> NDArray[np.uint8]:
     """Return an 8-bit sRGB photograph of linear light, (rows, columns, 3 or more), red, green and blue first.
 
     White balance, vignette, lens blur and photon noise are simulated; light burns out where ``exposure`` times it
@@ -217,16 +245,14 @@ def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electr
     return srgb_of(linear)
 
 
-def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:
+def infrared_frame(rng: Rng, near_infrared: Floats, gain: float) -> NDArray[np.uint8]:
     """Return a near-infrared camera's 8-bit picture (rows, columns) of linear light, with a gamma of 2.2."""
     linear = blurred(near_infrared * np.float32(gain), 0.8)
     linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
     return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
 
 
-def depth_frame(
-    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float
-) -> NDArray[np.uint16]:
+def depth_frame(rng: Rng, distance_mm: Floats, noise: float, holes: float, flying: float) -> NDArray[np.uint16]:
     """Return depth along the optical axis in millimetres (rows, columns), 0 for pixels without a measurement.
 
     Args:
@@ -235,7 +261,6 @@ def depth_frame(
         holes: share of the picture that is lost in patches, in addition to the rims of objects in front of others.
         flying: share of the pixels at such rims that get a depth between the two objects.
     """
-    rows, columns = distance_mm.shape
     near = np.minimum(distance_mm, np.float32(_FARTHEST_MM * 2))
     kernel = np.ones((3, 3), np.uint8)
     front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
@@ -243,10 +268,10 @@ def depth_frame(
     metres = near / 1000.0
     measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
     # Neighbouring pixels share errors, because the sensor matches patches.
-    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, distance_mm.shape, 5)
     between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
     measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
-    dropouts = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    dropouts = smooth_field(rng, distance_mm.shape, 14) + 0.4 * smooth_field(rng, distance_mm.shape, 4)
     gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
     # The projector is next to the camera, so pixels just left of a near object are in its shadow.
     shadowed = np.zeros(near.shape, np.bool_)

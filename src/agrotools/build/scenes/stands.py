@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
+    Mask,
+    Plane,
+    Rng,
     Scene,
     blurred,
     fractal_field,
@@ -39,21 +42,12 @@ MARGIN_M = 12.0
 
 
 @dataclass(frozen=True)
-class Lobe:
-    """A part of a crown with a separate apex: offset of the apex, height and radius, as shares of the tree's."""
-
-    dx: float
-    dy: float
-    height: float
-    radius: float
-
-
-@dataclass(frozen=True)
 class Tree:
     """A tree.
 
-    ``lobes``: parts of the crown, the leader first; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height
-    of the crown's rim as a share of the top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
+    ``lobes``: parts of the crown with separate apexes, the leader first: offset (x, y), height and radius, as shares of
+    the tree's; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height of the crown's rim as a share of the
+    top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
     """
 
     x: float
@@ -61,34 +55,27 @@ class Tree:
     height: float
     radius: float
     kind: Kind
-    lobes: tuple[Lobe, ...]
+    lobes: list[tuple[float, float, float, float]]
     power: float
     skirt: float
     tone: float
     hue: float
 
 
-@dataclass(frozen=True)
-class Stand:
-    """Parameters of a forest stand.
+def _stand(rng: Rng, level: Level, tall_m: tuple[float, float]) -> Level:
+    """Draw a forest stand: mean height, and the parameters of ``level`` with a share of conifers."""
+    conifers = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
+    return Level(
+        height_m=float(rng.uniform(*tall_m)), spread=float(rng.uniform(*level.spread)),
+        closeness=float(rng.uniform(*level.closeness)), conifers=conifers, level=level,
+    )  # fmt: skip
 
-    ``height_m``: mean height; ``spread``: relative standard deviation of heights (gamma distribution); ``closeness``: 1
-    if crowns touch, less if they overlap; ``conifers``, ``several``, ``discoloured``: shares of conifers, of crowns
-    with several apexes, and of dead or discoloured trees.
+
+def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Level, area: Mask | None = None) -> list[Tree]:
+    """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None.
+
+    Heights have a gamma distribution; crowns touch at a ``closeness`` of 1 and overlap below.
     """
-
-    height_m: float
-    spread: float
-    closeness: float
-    conifers: float
-    several: float
-    discoloured: float
-
-
-def plant_forest(
-    rng: np.random.Generator, width_m: float, height_m: float, stand: Stand, area: NDArray[np.bool_] | None = None
-) -> list[Tree]:
-    """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None."""
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
     throws = int(np.clip(2.6 * room / typical**2, 300, 9000))
@@ -99,30 +86,26 @@ def plant_forest(
     radii = np.where(conifer, 0.7 + 0.125 * heights, 0.8 + 0.62 * heights**0.62) * rng.lognormal(0, 0.13, throws)
     radii = np.clip(radii, 0.9, 7.0)
     inside = np.ones(throws, bool) if area is None else _inside(area, places, width_m, height_m)
-    spaced = _with_room(places, radii * stand.closeness, inside)
-    trees: list[Tree] = []
-    for number in spaced:
-        kind: Kind = "conifer" if conifer[number] else "broadleaf"
-        height, radius = float(heights[number]), float(radii[number])
-        trees.append(_tree(rng, places[number], height, radius, kind, stand.several, stand.discoloured))
-    return trees
-
-
-@dataclass(frozen=True)
-class Rows:
-    """An orchard's grid: rotation in radians, metres between rows."""
-
-    angle: float
-    between_m: float
+    level = stand.level
+    return [
+        _tree(
+            rng, places[number], float(heights[number]), float(radii[number]),
+            "conifer" if conifer[number] else "broadleaf", level.several, level.discoloured,
+        )
+        for number in _with_room(places, radii * stand.closeness, inside)
+    ]  # fmt: skip
 
 
 def plant_orchard(
-    rng: np.random.Generator, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
-) -> tuple[list[Tree], Rows]:
-    """Return trees of one age on a rotated grid, and the grid; ``gaps``: share of empty positions."""
+    rng: Rng, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
+) -> tuple[list[Tree], tuple[float, float]]:
+    """Return trees of one age on a rotated grid, its rotation in radians and the metres between its rows.
+
+    ``gaps``: share of empty positions.
+    """
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
-    along = float(rng.uniform(4.5, 8.0))
-    between = along * float(rng.uniform(1.0, 1.45))
+    along = rng.uniform(4.5, 8.0)
+    between = along * rng.uniform(1.0, 1.45)
     reach = float(np.hypot(width_m, height_m)) / 2 + MARGIN_M
     us, vs = (np.arange(-reach, reach, step) + rng.uniform(0, step) for step in (along, between))
     u, v = (plane.ravel() for plane in np.meshgrid(us, vs))
@@ -132,7 +115,7 @@ def plant_orchard(
     x, y = x[there], y[there]
     edge = 0.6
     planted = (x > edge) & (x < width_m - edge) & (y > edge) & (y < height_m - edge)
-    mean = float(rng.uniform(4.0, 7.0))
+    mean = rng.uniform(4.0, 7.0)
     trees: list[Tree] = []
     standing = rng.uniform(size=x.size) >= gaps
     for number in np.flatnonzero(standing):
@@ -144,23 +127,21 @@ def plant_orchard(
         radius = float(np.clip(0.40 * height * rng.lognormal(0, 0.08), 0.9, 0.47 * along))
         place = np.array([x[number], y[number]]) + rng.normal(0, 0.15, 2)
         trees.append(_tree(rng, place, height, radius, "fruit", several, discoloured))
-    return trees, Rows(angle, between)
+    return trees, (angle, between)
 
 
-def scatter_shrubs(
-    rng: np.random.Generator, width_m: float, height_m: float, number: int, area: NDArray[np.bool_] | None = None
-) -> list[Tree]:
+def scatter_shrubs(rng: Rng, width_m: float, height_m: float, number: int, area: Mask | None = None) -> list[Tree]:
     """Return understorey shrubs below :data:`TALLEST_SHRUB_M`, which do not count as trees."""
     places = rng.uniform((0, 0), (width_m, height_m), (number, 2))
     inside = np.ones(number, bool) if area is None else _inside(area, places, width_m, height_m)
     shrubs: list[Tree] = []
     for place in places[inside]:
-        height = float(rng.uniform(0.4, TALLEST_SHRUB_M))
-        shrubs.append(_tree(rng, place, height, float(rng.uniform(0.5, 0.5 + height)), "shrub", 0.5, 0.05))
+        height = rng.uniform(0.4, TALLEST_SHRUB_M)
+        shrubs.append(_tree(rng, place, height, rng.uniform(0.5, 0.5 + height), "shrub", 0.5, 0.05))
     return shrubs
 
 
-def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float, height_m: float) -> NDArray[np.bool_]:
+def _inside(area: Mask, places: NDArray[np.float64], width_m: float, height_m: float) -> Mask:
     """Return True for positions in the area; the margin takes the values of the nearest pixels in the picture."""
     rows, columns = area.shape
     column = np.clip((places[:, 0] / width_m * columns).astype(int), 0, columns - 1)
@@ -168,7 +149,7 @@ def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float
     return area[row, column]
 
 
-def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: NDArray[np.bool_]) -> list[int]:
+def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: Mask) -> list[int]:
     """Return the trees kept by a greedy rule: no earlier one is nearer than the sum of both radii."""
     spaced: list[int] = []
     px, py, pr = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
@@ -183,34 +164,30 @@ def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: 
 
 
 def _tree(
-    rng: np.random.Generator, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
+    rng: Rng, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
     several: float, discoloured: float,
 ) -> Tree:  # fmt: skip
-    lobes = [Lobe(0.0, 0.0, 1.0, 1.0)]
+    lobes = [(0.0, 0.0, 1.0, 1.0)]
     if kind != "conifer" and rng.uniform() < several:
         turn = rng.uniform(0, 2 * np.pi)
-        lobes[0] = Lobe(0.0, 0.0, 1.0, float(rng.uniform(0.72, 0.88)))
+        lobes[0] = (0.0, 0.0, 1.0, rng.uniform(0.72, 0.88))
         for _ in range(int(rng.integers(1, 4))):
             turn += rng.uniform(1.3, 2.6)
-            out = float(rng.uniform(0.38, 0.62))
+            out = rng.uniform(0.38, 0.62)
             height_share, radius_share = rng.uniform((0.80, 0.45), (0.97, 0.68)).tolist()
-            lobes.append(Lobe(out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
+            lobes.append((out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
     power, skirt = {
         "conifer": (rng.uniform(1.0, 1.35), rng.uniform(0.12, 0.3)),
         "broadleaf": (rng.uniform(1.9, 2.8), rng.uniform(0.45, 0.62)),
         "fruit": (rng.uniform(1.8, 2.6), rng.uniform(0.40, 0.55)),
         "shrub": (rng.uniform(1.6, 2.4), rng.uniform(0.3, 0.5)),
     }[kind]
-    hue = float(rng.normal(0, 0.10))
+    hue = rng.normal(0, 0.10)
     if rng.uniform() < discoloured:
-        hue += float(rng.uniform(0.5, 1.0))
-    tone = float(rng.lognormal(0, 0.13))
-    return Tree(
-        float(place[0]), float(place[1]), height, radius, kind, tuple(lobes), float(power), float(skirt), tone, hue
-    )
+        hue += rng.uniform(0.5, 1.0)
+    tone = rng.lognormal(0, 0.13)
+    return Tree(float(place[0]), float(place[1]), height, radius, kind, lobes, float(power), float(skirt), tone, hue)
 
-
-Plane = NDArray[np.float32]
 
 NO_TREE = -1
 
@@ -228,11 +205,11 @@ class Surface:
     gsd_m: float
 
 
-def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
+def grow(rng: Rng, trees: Sequence[Tree], shape: tuple[int, int], gsd_m: float) -> Surface:
     """Return the surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
-    owner = np.full((rows, columns), NO_TREE, np.int16)
-    surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
-    clumps = fractal_field(rng, rows, columns, max(1.6, 1.3 / gsd_m), 2, 0.8)
+    owner = np.full(shape, NO_TREE, np.int16)
+    surface = Surface(np.zeros(shape, np.float32), owner, gsd_m)
+    clumps = fractal_field(rng, shape, max(1.6, 1.3 / gsd_m), 2, 0.8)
     for number, tree in enumerate(trees):
         _raise(rng, surface, clumps, number, tree)
     return surface
@@ -257,18 +234,17 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
     return np.ascontiguousarray(cells.max(axis=(1, 3)))
 
 
-def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Level) -> Plane:
+def _scanned(rng: Rng, heights: Plane, gsd_m: float, level: Level) -> Plane:
     """Return the height model of an airborne laser scan; it is never below 0."""
-    rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
     if level.terrain_m:
-        out += np.float32(level.terrain_m) * smooth_field(rng, rows, columns, 30.0 / gsd_m)
+        out += np.float32(level.terrain_m) * smooth_field(rng, heights.shape, 30.0 / gsd_m)
     deep = rng.uniform(size=heights.shape) < level.pits
     out[deep] *= rng.uniform(0.05, 0.7, int(deep.sum())).astype(np.float32)
     return np.maximum(out, 0).astype(np.float32)
 
 
-def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
+def _raise(rng: Rng, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
     heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
@@ -281,15 +257,15 @@ def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: in
     crown = np.zeros((y1 - y0, x1 - x0), np.float32)
     ragged = 1.0 + 0.10 * clumps[y0:y1, x0:x1]
     waves = rng.normal(0, 0.07, 2), rng.uniform(0, 2 * np.pi, 2)
-    for lobe in tree.lobes:
-        dx, dy = xs - np.float32(lobe.dx * tree.radius), ys - np.float32(lobe.dy * tree.radius)
-        away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe.radius * tree.radius)
+    for lobe_x, lobe_y, lobe_height, lobe_radius in tree.lobes:
+        dx, dy = xs - np.float32(lobe_x * tree.radius), ys - np.float32(lobe_y * tree.radius)
+        away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe_radius * tree.radius)
         if tree.radius > 3 * gsd_m:
             turn, ((first, second), (shift, other)) = np.arctan2(dy, dx), waves
             away = away * (1.0 + first * np.sin(2 * turn + shift) + second * np.sin(3 * turn + other))
         away = away * ragged
         shape = 1.0 - (1.0 - tree.skirt) * np.minimum(away, 1.0) ** np.float32(tree.power)
-        np.maximum(crown, np.where(away < 1.0, np.float32(lobe.height * tree.height) * shape, 0), out=crown)
+        np.maximum(crown, np.where(away < 1.0, np.float32(lobe_height * tree.height) * shape, 0), out=crown)
     rough = np.float32(min(0.35, 0.05 * tree.height))
     crown = np.where(crown > 0, np.clip(crown - rough * np.abs(clumps[y0:y1, x0:x1]), 0.1, tree.height), 0)
     view = heights[y0:y1, x0:x1]
@@ -311,15 +287,14 @@ class Sun:
     sky: float
 
 
-def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
+def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
     """Return the light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
     colours = ground + 0.0
     if trees:
         table = np.stack([_colour(tree) for tree in trees])
         crowns = owner >= 0
-        rows, columns = heights.shape
-        leaves = 1.0 + 0.16 * fractal_field(rng, rows, columns, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
+        leaves = 1.0 + 0.16 * fractal_field(rng, heights.shape, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
         edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
@@ -328,41 +303,42 @@ def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree],
     return np.asarray(colours * lit, np.float32)
 
 
-def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
+def paint_forest_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grass: float) -> Plane:
     """Return the reflectance of the ground of a forest or meadow, (rows, columns, 3); ``grass``: 0 bare to 1 closed."""
-    soil = _soil(rng, rows, columns, gsd_m)
-    patch = fractal_field(rng, rows, columns, 14.0 / gsd_m, 4, 0.7)
+    soil = _soil(rng, shape, gsd_m)
+    patch = fractal_field(rng, shape, 14.0 / gsd_m, 4, 0.7)
     cover = np.clip(grass + 0.45 * patch, 0, 1)[..., None]
-    return (soil + cover * (_sward(rng, rows, columns, gsd_m) - soil)).astype(np.float32)
+    return (soil + cover * (_sward(rng, shape, gsd_m) - soil)).astype(np.float32)
 
 
-def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m: float, grid: Rows) -> Plane:
+def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tuple[float, float]) -> Plane:
     """Return the reflectance of an orchard's ground: grass or soil between rows, bare strips, wheel tracks."""
     rows, columns = shape
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32) * np.float32(gsd_m)
     x, y = x - columns * gsd_m / 2, y - rows * gsd_m / 2
-    across = -x * np.sin(grid.angle) + y * np.cos(grid.angle)
-    phase = rng.uniform(0, grid.between_m)
-    soil, sward = _soil(rng, rows, columns, gsd_m), _sward(rng, rows, columns, gsd_m)
-    fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 3, 0.8)
-    from_row = np.abs((across - phase + grid.between_m / 2) % grid.between_m - grid.between_m / 2)
+    angle, between_m = grid
+    across = -x * np.sin(angle) + y * np.cos(angle)
+    phase = rng.uniform(0, between_m)
+    soil, sward = _soil(rng, shape, gsd_m), _sward(rng, shape, gsd_m)
+    fine = fractal_field(rng, shape, 3.0 / gsd_m, 3, 0.8)
+    from_row = np.abs((across - phase + between_m / 2) % between_m - between_m / 2)
     grassy = float(rng.choice([0.15, 0.6, 0.9]))
     cover = np.clip(grassy + 0.35 * fine, 0, 1) * np.clip((from_row - 0.9 + 0.25 * fine) / 0.5, 0, 1)
-    track = np.exp(-(((from_row - 0.5 * grid.between_m + 0.85) / 0.22) ** 2)) * np.float32(rng.uniform(0.0, 0.6))
+    track = np.exp(-(((from_row - 0.5 * between_m + 0.85) / 0.22) ** 2)) * np.float32(rng.uniform(0.0, 0.6))
     cover = np.clip(cover - track * (1 + 0.5 * fine), 0, 1)[..., None]
     return (soil * (1 - 0.06 * track)[..., None] + cover * (sward - soil)).astype(np.float32)
 
 
-def _soil(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
+def _soil(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
     base = one_of(rng, _TONES["soils"]) * np.float32(rng.uniform(0.8, 1.2))
-    fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
-    tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
+    fine = fractal_field(rng, shape, 3.0 / gsd_m, 4, 0.9)
+    tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, shape, 25.0 / gsd_m)
     return np.asarray(np.clip(tone, 0.4, 1.7)[..., None] * base, np.float32)
 
 
-def _sward(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
-    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, rows, columns, 10.0 / gsd_m, 3), 0, 1)[..., None]
-    tone = 1 + 0.13 * fractal_field(rng, rows, columns, 1.5 / gsd_m, 3, 0.9)
+def _sward(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
+    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, shape, 10.0 / gsd_m, 3), 0, 1)[..., None]
+    tone = 1 + 0.13 * fractal_field(rng, shape, 1.5 / gsd_m, 3, 0.9)
     return ((_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]).astype(np.float32)
 
 
@@ -409,9 +385,7 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
     return blurred(np.clip(cast / 0.6, 0, 1), 0.7)
 
 
-def _photographed(
-    rng: np.random.Generator, radiance: Plane, level: Level, blur_px: float, quality: int
-) -> NDArray[np.uint8]:
+def _photographed(rng: Rng, radiance: Plane, level: Level, blur_px: float, quality: int) -> NDArray[np.uint8]:
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
@@ -421,9 +395,10 @@ def _photographed(
 
 
 BlockKind = Literal["forest", "orchard"]
-ROWS_PX, COLUMNS_PX = 448, 512
+ROWS_PX, COLUMNS_PX = SIZE = 448, 512
 BLOCK_GSD_M = 0.25
 TRACT_PX = 256
+_TRACT_SIZE = (TRACT_PX, TRACT_PX)
 
 
 @one_thread()
@@ -444,15 +419,15 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
         trees, grid = plant_orchard(
             rng, width_m, height_m, float(rng.uniform(*level.gaps)), 0.6 * level.several, level.discoloured
         )
-        ground = paint_orchard_floor(rng, (ROWS_PX, COLUMNS_PX), BLOCK_GSD_M, grid)
+        ground = paint_orchard_floor(rng, SIZE, BLOCK_GSD_M, grid)
         bushes = 0.3
     else:
         trees = plant_forest(rng, width_m, height_m, _stand(rng, level, (9.0, 21.0)))
-        ground = paint_forest_floor(rng, ROWS_PX, COLUMNS_PX, BLOCK_GSD_M, float(rng.uniform(0.1, 0.9)))
+        ground = paint_forest_floor(rng, SIZE, BLOCK_GSD_M, rng.uniform(0.1, 0.9))
         bushes = 1.0
     per_ha = bushes * float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, width_m, height_m, int(per_ha * width_m * height_m / 1e4))
-    surface = grow(rng, trees, ROWS_PX, COLUMNS_PX, BLOCK_GSD_M)
+    surface = grow(rng, trees, SIZE, BLOCK_GSD_M)
     return _scene(rng, level, surface, trees, ground, level.chm_factor)
 
 
@@ -466,10 +441,10 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), levels("stands")[difficulty]
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
-    relief = smooth_field(rng, TRACT_PX, TRACT_PX, float(rng.uniform(70, 150)))
-    ragged = 0.12 * fractal_field(rng, TRACT_PX, TRACT_PX, 18, 3)
+    relief = smooth_field(rng, _TRACT_SIZE, rng.uniform(70, 150))
+    ragged = 0.12 * fractal_field(rng, _TRACT_SIZE, 18, 3)
     field = relief + ragged
-    open_share, old_share = float(rng.uniform(0.15, 0.5)), float(rng.uniform(0.25, 0.6))
+    open_share, old_share = rng.uniform(0.15, 0.5), rng.uniform(0.25, 0.6)
     low = float(np.quantile(field, open_share))
     high = float(np.quantile(field, open_share + (1 - open_share) * (1 - old_share)))
     is_open, is_old = field < low, (field >= low) & (field >= high)
@@ -481,30 +456,16 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     trees += plant_forest(rng, side_m, side_m, old, is_open)[:lone]
     per_ha = float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, side_m, side_m, int(0.5 * per_ha * side_m * side_m / 1e4), is_open)
-    ground = paint_forest_floor(rng, TRACT_PX, TRACT_PX, gsd_m, float(rng.uniform(0.3, 1.0)))
-    surface = grow(rng, trees, TRACT_PX, TRACT_PX, gsd_m)
+    ground = paint_forest_floor(rng, _TRACT_SIZE, gsd_m, rng.uniform(0.3, 1.0))
+    surface = grow(rng, trees, _TRACT_SIZE, gsd_m)
     return _scene(rng, level, surface, trees, ground, 1)
 
 
-def _stand(rng: np.random.Generator, level: Level, tall_m: tuple[float, float]) -> Stand:
-    mixed = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
-    return Stand(
-        height_m=float(rng.uniform(*tall_m)),
-        spread=float(rng.uniform(*level.spread)),
-        closeness=float(rng.uniform(*level.closeness)),
-        conifers=mixed,
-        several=level.several,
-        discoloured=level.discoloured,
-    )
-
-
-def _scene(
-    rng: np.random.Generator, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
-) -> Scene:
+def _scene(rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
     turn = float(rng.uniform(0, 2 * np.pi))
-    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), float(rng.uniform(0.22, 0.38)))
+    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), rng.uniform(0.22, 0.38))
     radiance = _radiance(rng, surface, trees, ground, sun)
     rgb = _photographed(rng, radiance, level, blur_px, quality)
     heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor

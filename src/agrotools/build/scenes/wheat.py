@@ -7,10 +7,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.fruits import Colour, Rng, Sunlight, View
+from agrotools.build.scenes.orchard import Sunlight, View
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Floats,
     Level,
+    Rng,
     Scene,
     blurred,
     fractal_field,
@@ -21,7 +23,7 @@ from agrotools.build.scenes.scene import (
     spectrum,
 )
 
-ROWS_PX, COLUMNS_PX = 512, 512
+ROWS_PX, COLUMNS_PX = SIZE = 512, 512
 LEAST_SEEN = 0.25
 """Minimum visible share of an ear for it to count."""
 
@@ -49,23 +51,23 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
     towards = np.array([math.cos(turn), math.sin(turn), -rng.uniform(0.6, 1.6)])
     towards /= np.linalg.norm(towards)
     sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
-    dapple = 1.0 / (1.0 + np.exp(-3.0 * (fractal_field(rng, ROWS_PX, COLUMNS_PX, 120, 2) + 1.0)))
-    floor = np.clip(0.55 + 0.4 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 20, 4, 0.8), 0.1, 1.6)
+    dapple = 1.0 / (1.0 + np.exp(-3.0 * (fractal_field(rng, SIZE, 120, 2) + 1.0)))
+    floor = np.clip(0.55 + 0.4 * fractal_field(rng, SIZE, 20, 4, 0.8), 0.1, 1.6)
     ground = floor[..., None] * _GROUND
-    view = View(ground, np.full((ROWS_PX, COLUMNS_PX), 1500.0, np.float32), sun, dapple.astype(np.float32))
-    scale = float(rng.uniform(0.85, 1.25))
+    view = View(ground, np.full(SIZE, 1500.0, np.float32), sun, dapple.astype(np.float32))
+    scale = rng.uniform(0.85, 1.25)
     blade = _BLADE_GREEN + (_BLADE_RIPE - _BLADE_GREEN) * np.float32(np.clip(ripe * 1.1 - 0.15, 0, 1))
     for _ in range(250):
-        _blade(rng, view, blade, scale, float(rng.uniform(0.15, 0.6)))
+        _blade(rng, view, blade, scale, rng.uniform(0.15, 0.6))
     low, high = level.ears
     count = int(rng.integers(low, high + 1)) if ears is None else ears
     whole: list[int] = []
-    awned = float(rng.uniform(0.0, 1.0)) ** 2
+    awned = rng.uniform(0.0, 1.0) ** 2
     heads = _places(rng, count, scale)
     overs = sorted(rng.integers(0, max(1, len(heads)), level.over).tolist())
     for number, (x, y) in enumerate(heads, start=1):
         for _ in range(3):
-            _blade(rng, view, blade, scale, float(rng.uniform(0.5, 0.9)), (x, y))
+            _blade(rng, view, blade, scale, rng.uniform(0.5, 0.9), (x, y))
         whole.append(_ear(rng, view, (x, y), number, ripe, level, scale, awned))
         for _ in range(overs.count(number - 1)):
             _blade(rng, view, blade, scale, 1.0)
@@ -95,7 +97,7 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
     for _ in range(80 * wanted):
         if len(places) >= wanted:
             break
-        x, y = float(rng.uniform(14, COLUMNS_PX - 14)), float(rng.uniform(14, ROWS_PX - 14))
+        x, y = rng.uniform(14, COLUMNS_PX - 14), rng.uniform(14, ROWS_PX - 14)
         off = ((y * c - x * s + shift) / spacing) % 1.0 - 0.5
         if abs(off) > 0.22 and rng.uniform() < 0.6:
             continue
@@ -105,13 +107,13 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
 
 
 def _blade(
-    rng: Rng, view: View, tone: Colour, scale: float, lit: float, near: tuple[float, float] | None = None
+    rng: Rng, view: View, tone: Floats, scale: float, lit: float, near: tuple[float, float] | None = None
 ) -> None:
     """Paint a leaf or stem of wheat: a long arched strip."""
     if near is None:
-        x, y = float(rng.uniform(-30, COLUMNS_PX + 30)), float(rng.uniform(-30, ROWS_PX + 30))
+        x, y = rng.uniform(-30, COLUMNS_PX + 30), rng.uniform(-30, ROWS_PX + 30)
     else:
-        x, y = near[0] + float(rng.normal(0, 20)), near[1] + float(rng.normal(0, 20))
+        x, y = near[0] + rng.normal(0, 20), near[1] + rng.normal(0, 20)
     turn, bend = rng.uniform(0, 2 * np.pi), rng.normal(0, 0.10)
     length, wide = rng.uniform(70, 190) * scale, rng.uniform(3.5, 9.5) * scale
     steps = 9
@@ -132,7 +134,7 @@ def _blade(
         _fill(view, strip, blade_tone, lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face), side > 0, 0)
 
 
-def _fill(view: View, outline: NDArray[np.float64], tone: Colour, bright: float, shadow: bool, number: int) -> None:
+def _fill(view: View, outline: NDArray[np.float64], tone: Floats, bright: float, shadow: bool, number: int) -> None:
     x0, y0 = np.floor(outline.min(axis=0)).astype(int) - 2
     x1, y1 = np.ceil(outline.max(axis=0)).astype(int) + 3
     if x1 <= 0 or y1 <= 0 or x0 >= COLUMNS_PX or y0 >= ROWS_PX:
@@ -151,10 +153,10 @@ def _ear(
     rng: Rng, view: View, at: tuple[float, float], number: int, ripe: float, level: Level, scale: float, awned: float
 ) -> int:
     """Paint an ear of alternating spikelets with its awns, and return its number of pixels before anything hides it."""
-    lean = level.lean * float(rng.uniform(0.25, 1.0))
-    long = scale * (26 + 62 * lean) * float(rng.uniform(0.85, 1.15))
-    wide = scale * float(rng.uniform(14, 19.5))
-    turn, bend = float(rng.uniform(0, 2 * np.pi)), float(rng.normal(0, 0.14))
+    lean = level.lean * rng.uniform(0.25, 1.0)
+    long = scale * (26 + 62 * lean) * rng.uniform(0.85, 1.15)
+    wide = scale * rng.uniform(14, 19.5)
+    turn, bend = float(rng.uniform(0, 2 * np.pi)), rng.normal(0, 0.14)
     reach = int(long + wide + 8)
     x0, y0 = int(at[0]) - reach, int(at[1]) - reach
     ys = np.arange(2 * reach, dtype=np.float32)[:, None] + (y0 - at[1])
@@ -166,7 +168,7 @@ def _ear(
     outline = (body**0.35) * ((1 - body) ** 0.62) * 1.72
     pairs = max(3.0, long / (7.2 * scale))
     # Spikelets alternate left and right of the axis and bulge at the edge.
-    phase = np.where(v > 0, 0.0, 0.5) + float(rng.uniform())
+    phase = np.where(v > 0, 0.0, 0.5) + rng.uniform()
     beads = np.abs(np.sin(np.pi * (u * pairs + phase + 0.25 * np.abs(v))))
     margin = outline * (0.80 + 0.24 * beads)
     alpha = np.clip((margin - np.abs(v)) * (wide / 2) + 0.5, 0, 1) * np.clip((0.5 - np.abs(u - 0.5)) * long + 0.5, 0, 1)
@@ -180,7 +182,7 @@ def _ear(
     own_ripe = float(np.clip(ripe + rng.normal(0, 0.12), 0, 1))
     tone = (_EAR_GREEN + (_EAR_RIPE - _EAR_GREEN) * own_ripe) * rng.normal(1.0, 0.06, 4).astype(np.float32)
     shine = (1 - view.sun.share) * (0.45 + 0.4 * relief) + view.sun.share * 1.7 * face * np.float32(sunny)
-    shine *= 1.0 + 0.10 * fractal_field(rng, 2 * reach, 2 * reach, 7, 2)
+    shine *= 1.0 + 0.10 * fractal_field(rng, (2 * reach, 2 * reach), 7, 2)
     light = shine[..., None] * tone
     drop = 11.0
     soft = blurred(alpha, 2.0)
@@ -192,7 +194,7 @@ def _ear(
 
 
 def _awns(
-    rng: Rng, view: View, at: tuple[float, float], turn: float, long: float, wide: float, tone: Colour, awned: float
+    rng: Rng, view: View, at: tuple[float, float], turn: float, long: float, wide: float, tone: Floats, awned: float
 ) -> None:
     pad = int(long + 3 * wide)
     x0, x1 = max(0, int(at[0]) - pad), min(COLUMNS_PX, int(at[0]) + pad)

@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -249,11 +249,6 @@ class Adapter:
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
         known = {template: side for side, names in decided.items() for template in names}
         return replace(part, reach={each.template: known.get(each.template, "undecided") for each in part.questions})
-
-
-def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
-    """Return a decorator that makes a function the adapter of a data set."""
-    return partial(Adapter, name)
 
 
 @cache

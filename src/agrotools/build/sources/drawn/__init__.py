@@ -196,9 +196,7 @@ def find_outline(image: str, box: list[int]) -> PlannedCall:
     return PlannedCall("extract_marked_region", {"image": image, "mark_color": "red"}, truth, thought=thought)
 
 
-def measured_in_mark(
-    thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str, **changes: Any
-) -> Thing:
+def measured_in_mark(thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str) -> Thing:
     """Return ``thing`` measured inside the only mark on ``image``, which a first call finds.
 
     ``mark``: result of a perfect ``extract_marked_region``; ``question`` continues "I need to know" in its thought.
@@ -206,4 +204,4 @@ def measured_in_mark(
     look = PlannedCall("extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}.")
     words = {**thing.words, "colour": mark["regions"][0]["color"]}
     arguments = {**thing.arguments, "region": INSIDE}
-    return replace(thing, arguments=arguments, thought=thought, words=words, before=(look,), **changes)
+    return replace(thing, arguments=arguments, thought=thought, words=words, before=(look,))

@@ -22,12 +22,10 @@ from agrotools.build.sources.drawn import (
     can_be_blank,
     every_file,
     fruit,
-    leaf_lesions,
-    pairs,
-    pots,
+    land,
+    plants,
     rows,
     save_blank,
-    trees,
 )
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
@@ -35,15 +33,15 @@ from agrotools.core import InfrastructureError, SampleFile
 from agrotools.core.base import Progress
 
 SCENE_KINDS: Mapping[str, SceneKind] = {
-    "blocks": trees.BLOCKS,
-    "tracts": trees.TRACTS,
-    "farmland_aerial": pairs.FARMLAND_AERIAL,
-    "farmland_satellite": pairs.FARMLAND_SATELLITE,
-    "pond_pairs": pairs.PONDS,
+    "blocks": land.BLOCKS,
+    "tracts": land.TRACTS,
+    "farmland_aerial": land.FARMLAND_AERIAL,
+    "farmland_satellite": land.FARMLAND_SATELLITE,
+    "pond_pairs": land.PONDS,
     "apples": fruit.APPLES,
     "fruit_counts": fruit.FRUIT_COUNTS,
-    "leaf_lesions": leaf_lesions.LEAF_LESIONS,
-    "pots": pots.POTS,
+    "leaf_lesions": plants.LEAF_LESIONS,
+    "pots": plants.POTS,
     "rows": rows.ROWS,
 }
 _BLANK = "blank_"

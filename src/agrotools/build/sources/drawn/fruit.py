@@ -1,7 +1,7 @@
 """Drawn fruit: apples with depth whose size is measured, and fruit and ears of wheat that are counted."""
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -40,7 +40,7 @@ _DIGITS = 6
 def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four rows of one variety with different fruit sizes, each with depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
-    sizes = float(rng.uniform(56, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
+    sizes = rng.uniform(56, 74) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
     skin = str(rng.choice(varieties_of("apple", difficulty)))
     pictures: list[JsonValue] = []
@@ -218,9 +218,7 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     marked_files = [originals.file(drawn.folder / f"marked_{k}.jpg", note=note) for k in range(len(pictures))]
 
     def counted(file: SampleFile, count: int, thought: str, words: Mapping[str, str], **more: Any) -> Thing:
-        words = {
-            "fruit": kind, "fruits": plural, "file": file.name, "least_g": least_g, "most_g": most_g, **words,
-        }  # fmt: skip
+        words = {"fruit": kind, "fruits": plural, "file": file.name, "least_g": least_g, "most_g": most_g, **words}
         truth = {"count": count}
         return photo_thing(file, "count_objects", truth, thought, words, target=kind, **arguments, **more)
 
@@ -234,9 +232,8 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         name, box = parts[index]
         thought = f"I need to know how many {plural} there are in the {name} half."
         count = _inside(pictures[number]["seen"], box)
-        return replace(
-            counted(named(files[number], "image", 1), count, thought, {}, region=[*box]), called=f"{name} half"
-        )
+        thing = counted(named(files[number], "image", 1), count, thought, {}, region=[*box])
+        return replace(thing, called=f"{name} half")
 
     def in_mark(number: int, place: int, mark: Mapping[str, Any]) -> Thing:
         file, colour = named(marked_files[number], "image", place), str(mark["color"])
@@ -252,9 +249,7 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def first_mark(index: int, place: int) -> Thing:
         return in_mark(index, place, pictures[index]["marks"][0])
 
-    def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, variant=kind)
-
+    subject = partial(drawn.subject, variant=kind)
     subjects = [subject("pictures", len(pictures), whole, "fruit_picture")]
     if kind == "wheat head":
         subjects.append(subject("ears", len(pictures), whole, "ear_picture"))

@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.scenes.marks import outlined
-from agrotools.build.scenes.plants import BANDS
-from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
+from agrotools.build.scenes.rows import BANDS, CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import (
     INSIDE,

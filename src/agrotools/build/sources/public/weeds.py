@@ -1,11 +1,18 @@
-"""WeedMap (Sa et al. 2018): sugar beet and weeds from a drone, in tiles of multispectral maps with labels per pixel.
+"""Fields and pots with weeds: WeedMap and WeedSense.
 
+WeedMap (Sa et al. 2018) shows sugar beet and weeds from a drone, in tiles of multispectral maps with labels per pixel.
 The authors define no split; maps 003 (RedEdge) and 005 (Sequoia) are customarily the test part. Pixels that are black
 in all channels are outside the map. Questions about bands (``band_tile``: a raster whose bands are all ranked;
 ``band_set``: three named bands of it) use the statistic of the tool as truth (:mod:`agrotools.tools.crop_weed.bands`),
 computed on the true classes.
+
+WeedSense (Sarker et al. 2025) shows potted weeds, filmed week by week, with masks of the plants (test split). Frames
+were split at random, so neighbours of test frames are in the training split; therefore at most one frame of each
+species and week is used. The table also has heights, but pixel sizes are unknown, so there are no questions about them.
+Frames do not identify the pot either, so questions compare pictures of a species, not the growth of one plant.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
@@ -19,8 +26,28 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.sources.land import describe_separation
-from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_subject, photo_thing
-from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
+from agrotools.build.sources.part import (
+    DataSet,
+    Part,
+    listed,
+    listing_of,
+    named,
+    pairs_of,
+    photo_subject,
+    photo_thing,
+    reasons,
+)
+from agrotools.build.sources.reading import (
+    Item,
+    find_root,
+    folders_below,
+    geotiff_of,
+    listed_items,
+    read_bands,
+    read_mask,
+    read_photo,
+    spread,
+)
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools.build.templates.template import field_templates
@@ -28,6 +55,8 @@ from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
+from agrotools.tools.plants.measuring import find_plants
+from agrotools.tools.result import round_significant
 
 WORDS: Mapping[str, str] = listing_of("weedmap").layout["words"]
 _MOST_PX = 4_000_000
@@ -69,7 +98,7 @@ class TileTruth(NamedTuple):
         return None if ranking is None else ranking.model_dump(mode="json")
 
 
-_Shown = tuple[SampleFile, TileTruth]
+_ShownTile = tuple[SampleFile, TileTruth]
 
 
 def weedmap(data: DataSet) -> Part:
@@ -84,7 +113,7 @@ def weedmap(data: DataSet) -> Part:
     for tile in (one for name, root in folders.items() for one in _tiles_of(root, name, data)):
         by_mixture[bool((tile.classes == 1).any() and (tile.classes == 2).any())].append(tile)
     in_turn = [one for some in by_mixture.values() for one in spread(some, lambda one: one.map, len(some), of["seed"])]
-    by_map: dict[str, dict[str, _Shown]] = {name: {} for name in maps}
+    by_map: dict[str, dict[str, _ShownTile]] = {name: {} for name in maps}
     for tile in in_turn:
         if sum(map(len, by_map.values())) == data.wanted:
             break
@@ -141,7 +170,7 @@ def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
         return None
 
 
-def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _Shown | str:
+def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _ShownTile | str:
     """Return the raster made from a tile with its truth, or the reason for leaving it out."""
     bands: list[NDArray[Any]] = []
     for pixels in map(_pixels, tile.channels):
@@ -171,7 +200,7 @@ def _picture(file: SampleFile, truth: TileTruth, _: int) -> FieldPicture:
     return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
 
 
-def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonValue]) -> Subject:
+def tile_subject(name: str, tiles: Sequence[_ShownTile], metadata: dict[str, JsonValue]) -> Subject:
     """Return a subject of rasters of one camera whose bands are all compared."""
 
     @cache
@@ -206,3 +235,109 @@ def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[s
         return Thing((file,), MEASURE, {"image": file.name, "bands": numbers}, truth(index), called, thought, words)
 
     return Subject(name, len(sets), shown, metadata, of="band_set")
+
+
+_Frame = tuple[str, int, Item]
+"""A frame of the table: species, week, and its files."""
+_FrameTruth = tuple[Mapping[str, str], Mapping[str, Any], Mapping[str, Any] | None]
+"""Words, cover and form of the plant in a picture; the form is None if the plant is in several pieces."""
+_ShownFrame = tuple[SampleFile, _FrameTruth]
+
+
+def weedsense(data: DataSet) -> Part:
+    """Covers and forms of plants, over weeks."""
+    of = data.layout
+    items = sorted(listed_items(data, find_root(data.folder, of["root"])))
+    told = [(one.told["species"].upper(), int(float(one.told["week"])), one) for one in items]
+    frames = _chosen_frames(told, data)
+    known = ({*range(len(of["species"]) + 1), of["undecided"]},)
+    masks = [read_mask(item.files["mask"], known).astype(np.uint8) for _, _, item in frames]
+    numbers = _numbers(frames, masks, of["undecided"])
+    by_species: defaultdict[str, list[_ShownFrame]] = defaultdict(list)
+    for (code, week, item), values in zip(frames, masks, strict=True):
+        read_photo(item.files["picture"], (values.shape[0], values.shape[1]))
+        decided = values != of["undecided"]
+        plant = (values > 0) & decided  # pixels with a wrong species number are plants too
+        if decided.mean() < 1 - of["most_undecided"]:
+            data.dropped["with more than 1 % left undecided"] += 1
+        elif not plant.any():
+            data.dropped["without a plant"] += 1
+        elif np.sum(values == numbers.get(code, -1)) < (1 - of["most_other"]) * plant.sum():
+            data.dropped["with the number of another species"] += 1
+        else:
+            name = of["species"][code]
+            file = data.originals.file(item.files["picture"], note=f"Frame of a video of potted {name}.")
+            result = AreaTruth(0, int(plant.sum()), 0, int(decided.sum())).as_result()
+            # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
+            cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
+            form = _form(plant, of["least_in_one_piece"])
+            by_species[code].append((file, ({"species": name, "week": str(week)}, cover, form)))
+    used = sum(map(len, by_species.values()))
+    if 2 * used < len(frames):
+        raise BenchmarkError(f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})")
+    subjects = [subject for code in sorted(by_species) for subject in _frame_subjects(code, by_species[code])]
+    return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
+
+
+def _chosen_frames(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
+    """Choose one frame of each species and week, limiting the species so that each keeps several weeks."""
+    seed: int = data.layout["seed"]
+    one_of_each = spread(frames, lambda one: one[:2], len({frame[:2] for frame in frames}), seed)
+    species = sorted({code for code, _, _ in frames})
+    order = [species[int(place)] for place in np.random.default_rng(seed).permutation(len(species))]
+    chosen = order[: max(1, data.wanted // data.layout["weeks_of_a_species"])]
+    return spread((one for one in one_of_each if one[0] in chosen), lambda one: one[0], data.wanted, seed)
+
+
+def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
+    """Return the number of each species in the masks, which is not published: the most frequent one among its plants.
+
+    Numbers are unique: of two species, the one with more pictures gets it, and the pictures of the other are not used.
+    """
+    frames_of_count: Counter[tuple[str, int]] = Counter()
+    for (code, _, _), values in zip(frames, masks, strict=True):
+        counts = np.bincount(values.ravel(), minlength=undecided + 1)
+        counts[[0, undecided]] = 0
+        if counts.any():
+            frames_of_count[code, int(counts.argmax())] += 1
+    numbers: dict[str, int] = {}
+    for (species, number), _ in sorted(frames_of_count.items(), key=lambda item: (-item[1], item[0])):
+        if species not in numbers and number not in numbers.values():
+            numbers[species] = number
+    return numbers
+
+
+def _form(mask: NDArray[np.bool_], least_in_one_piece: float) -> dict[str, Any] | None:
+    """Return the form that a perfect tool measures: the same geometry, applied to the annotators' outline."""
+    form = find_plants(mask, side_view=True)
+    if not form.plants or form.plants[0].area_px < least_in_one_piece * mask.sum():
+        return None
+    plant = form.plants[0]
+    x0, y0, x1, y1 = plant.box
+    described = {"box": [*plant.box], "area_px": plant.area_px, "height_px": y1 - y0, "width_px": x1 - x0}
+    hull = {"convex_hull_px": plant.hull_area_px, "solidity": round_significant(plant.solidity, 6)}
+    return {"plants": [{**described, **hull}]}
+
+
+def _frame_subjects(code: str, pictures: Sequence[_ShownFrame]) -> list[Subject]:
+    """Return subjects of a species: pictures by week, in arbitrary order, and those with a measurable form."""
+    by_week = sorted(pictures, key=lambda one: int(one[1][0]["week"]))
+    mixed = sorted(pictures, key=lambda one: str(one[0].sha256))
+    formed = [one for one in by_week if one[1][2] is not None]
+    some = (("", by_week, _cover, "pot_weed"), ("-mixed", mixed, _cover, "pot_weed_mixed"))
+    return [
+        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1][0]["species"]}, of)
+        for suffix, photos, thing, of in (*some, ("-form", formed, _measured_form, "pot_weed_form"))
+        if photos
+    ]
+
+
+def _cover(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:
+    words, cover, _ = truth
+    return photo_thing(file, MEASURE, cover, f"I need the share of {file.name} that the plant covers.", words)
+
+
+def _measured_form(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:
+    words, _, form = truth
+    thought = f"I need the form of the plant in {file.name}."
+    return photo_thing(file, "measure_weed_phenotype", form or {}, thought, words)
