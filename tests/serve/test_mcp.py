@@ -37,10 +37,8 @@ from agrotools.build.sources import build_sources
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.runner.records import RecordIndex
-from agrotools.serve import folder_tools
 from agrotools.serve import mcp as serving
-from agrotools.serve.folder_tools import FolderTools, encoded_schema, open_workspace
-from agrotools.serve.mcp import TOKEN_VARIABLE, ServerOptions, access_token
+from agrotools.serve.mcp import TOKEN_VARIABLE, FolderTools, ServerOptions, access_token, encoded_schema, open_workspace
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
 
@@ -358,7 +356,7 @@ async def waiting_server(
 ) -> AsyncGenerator[tuple[Any, ToolExecutor]]:
     """Serve ``calculate`` and a tool that does not end, in one worker."""
     known = {"wait": slow_tools.wait, "calculate": get_tool("calculate")}
-    monkeypatch.setattr(folder_tools, "tool_specs", lambda names: [known[name].spec for name in names])
+    monkeypatch.setattr(serving, "tool_specs", lambda names: [known[name].spec for name in names])
     async with ToolExecutor(1, timeout_s, find_tool=known.__getitem__) as executor:
         yield tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service), executor
 

@@ -9,8 +9,7 @@ import pytest
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
-from agrotools.benchmarks.agent_x.load import arguments_of
+from agrotools.benchmarks.agent_x.load import arguments_of, frames_folder, frames_of
 from agrotools.benchmarks.agent_x.replies import gold_of
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, Sample

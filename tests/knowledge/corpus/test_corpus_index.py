@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus import CorpusIndex, build_index, index
-from agrotools.knowledge.corpus.index import UNITS, cut_terms, split
+from agrotools.knowledge import corpus as index
+from agrotools.knowledge.corpus import UNITS, CorpusIndex, build_index, cut_terms, split
 from support.corpora import made_up, write_lines
 
 

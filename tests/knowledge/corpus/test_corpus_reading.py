@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import CorpusError
-from agrotools.knowledge.corpus import documents
-from agrotools.knowledge.corpus.documents import read_corpus
+from agrotools.knowledge import corpus as documents
+from agrotools.knowledge.corpus import read_corpus
 
 
 def read(corpus: Path, skipped: Counter[str] | None = None) -> list[tuple[str, str, str]]:

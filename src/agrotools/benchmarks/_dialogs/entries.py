@@ -13,8 +13,17 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import Findings, error_text, quote, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    VIDEO_SUFFIXES,
+    FileTable,
+    Findings,
+    error_text,
+    kind_of,
+    plain_path,
+    quote,
+    safe_name,
+    samples_of,
+)
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (

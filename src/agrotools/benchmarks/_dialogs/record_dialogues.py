@@ -21,9 +21,8 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     read_reply,
     strip_reply,
 )
-from agrotools.benchmarks._dialogs.prediction_files import read_message
+from agrotools.benchmarks._dialogs.prediction_files import failure_after, read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks._dialogs.trajectory_files import failure_after
 from agrotools.core import (
     Action,
     Answer,

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
-from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data, read_predictions
+from agrotools.benchmarks._dialogs.prediction_files import NO_GOLD, Trajectories, join_data, read_data, read_predictions
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.record_dialogues import (
     dialogue_of,
@@ -18,7 +18,6 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     in_file_order,
     prediction_entry,
 )
-from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest

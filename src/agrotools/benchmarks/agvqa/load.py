@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, FileTable
+from agrotools.benchmarks._dialogs.loading import IMAGE_SUFFIXES, FileTable
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
-from agrotools.benchmarks.rows import read_rows
+from agrotools.benchmarks.values import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import cache_dir, write_whole

@@ -15,8 +15,7 @@ from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
-from agrotools.formats.benchmark import Benchmark, SourceNote
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, SourceNote, with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools benchmarks get field"

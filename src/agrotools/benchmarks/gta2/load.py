@@ -11,14 +11,15 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, read_entries, text_of
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
+    FileTable,
     Findings,
     Layout,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
+    entries_of,
     file_check,
     quote,
 )

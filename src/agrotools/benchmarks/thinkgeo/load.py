@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of
-from agrotools.benchmarks._dialogs.loading import Findings, PublishedBenchmark, PublishedSettings, ReadSet, file_check
+from agrotools.benchmarks._dialogs.loading import (
+    FileTable,
+    Findings,
+    PublishedBenchmark,
+    PublishedSettings,
+    ReadSet,
+    entries_of,
+    file_check,
+)
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PLUGIN
 from agrotools.core import BenchmarkError, Sample

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 import orjson
 from pydantic import Field, ValidationError
 
-from agrotools.benchmarks.rows import read_rows
-from agrotools.benchmarks.values import NOTHING, value_at
+from agrotools.benchmarks.values import NOTHING, read_rows, value_at
 from agrotools.core import FAMILIES, AgreementKind, Arguments, BenchmarkError, FileKind, FrozenModel, first_error
 from agrotools.core.files import cache_dir, read_text
 from agrotools.text.loose_json import parsed
