@@ -52,7 +52,9 @@ def read_trajectories(content: Any) -> Trajectories | None:
         return Trajectories(samples, "end-to-end", True, metrics, "answer_match_score_gta", known)
     if is_list(content) and all({"tool_name", "gold_tool"} <= set(step) for step in parts):
         steps = tuple(
-            Dialogue(str(at), [_as_call(step["gold_tool"], {})], [_as_call(step["tool_name"], step.get("tool_arguments"))])
+            Dialogue(
+                str(at), [_as_call(step["gold_tool"], {})], [_as_call(step["tool_name"], step.get("tool_arguments"))]
+            )
             for at, step in enumerate(parts)
         )
         labels = {str(at): float(step["label"]) for at, step in enumerate(parts) if isinstance(step.get("label"), int)}
