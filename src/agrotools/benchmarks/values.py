@@ -54,9 +54,8 @@ def values_at(value: Any, path: str) -> dict[str, Any]:
             elif isinstance(value, list) and part.lstrip("-").isdecimal():
                 inner |= {key: value[int(part)]} if -len(value) <= int(part) < len(value) else {}
             elif isinstance(value, list):
-                of_role = (
-                    each for each in value if isinstance(each, Mapping) and part in (each.get("role"), each.get("from"))
-                )
+                messages = (each for each in value if isinstance(each, Mapping))
+                of_role = (each for each in messages if part in (each.get("role"), each.get("from")))
                 inner.update((key, each) for each in [*of_role][:1])
         values = inner
     return values
@@ -146,9 +145,8 @@ def read_rows(path: Path, at: str = "") -> Iterator[Any]:
         else:
             yield from _json_rows(path, at)
     except OSError as error:
-        raise BenchmarkError(
-            f"{path} cannot be read: {error.strerror or error}", hint="check that you may read it"
-        ) from error
+        why = f"{path} cannot be read: {error.strerror or error}"
+        raise BenchmarkError(why, hint="check that you may read it") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[Any]:
