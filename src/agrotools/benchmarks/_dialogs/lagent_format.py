@@ -266,9 +266,8 @@ def read_toolmeta(path: Path) -> Declared:
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-        raise BenchmarkError(
-            f"{path} is no list of tools: {error}", hint="download it again, or remove it: agrotools knows its tools"
-        ) from error
+        hint = "download it again, or remove it: agrotools knows its tools"
+        raise BenchmarkError(f"{path} is no list of tools: {error}", hint=hint) from error
 
 
 def declared_spec(spec: ToolSpec) -> DeclaredTool:

@@ -58,17 +58,14 @@ class FileTable:
         path = plain_path(published)
         if not path:
             raise BenchmarkError("a file without a path")
-        first: BenchmarkError | None = None
-        for folder in folders:
-            relative = f"{folder}/{path}" if folder else path
+        errors: list[BenchmarkError] = []
+        for relative in (f"{folder}/{path}" if folder else path for folder in folders):
             try:
                 resolve_file(self.root, relative)
-            except BenchmarkError as error:
-                first = first or error
-            else:
                 return str(PurePosixPath(relative))
-        assert first is not None
-        raise first
+            except BenchmarkError as error:
+                errors.append(error)
+        raise errors[0]
 
     def image(self, relative: str, name: str) -> SampleFile:
         """Return the image at ``relative`` (a result of :meth:`find`) as a sample file called ``name``.
@@ -76,24 +73,16 @@ class FileTable:
         Raises:
             BenchmarkError: it cannot be read as an image.
         """
-        known = self._known.get(relative)
-        if known is None:
-            path = self.root / relative
-            width, height = image_size(path, relative)
-            digest = self._hash(relative)
-            known = SampleFile(
-                name="image", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
-            )
-            self._known[relative] = known
-        return known.model_copy(update={"name": name})
+        if relative not in self._known:
+            width, height = image_size(self.root / relative, relative)
+            file = self.other(relative, "image", "image")
+            self._known[relative] = file.model_copy(update={"width_px": width, "height_px": height})
+        return self._known[relative].model_copy(update={"name": name})
 
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
         """Return a file of another kind at ``relative`` as a sample file; BenchmarkError if it cannot be read."""
-        return SampleFile(name=name, path=relative, kind=kind, sha256=self._hash(relative))
-
-    def _hash(self, relative: str) -> str:
         try:
-            return sha256_of_file(self.root / relative)
+            return SampleFile(name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative))
         except OSError as error:
             raise BenchmarkError(f"{relative} cannot be read: {error.strerror or error}") from error
 
@@ -131,9 +120,7 @@ def actual_content(path: Path) -> str:
 def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
     """Return a unique file name for samples: the last part of ``path`` with special characters replaced by ``_``."""
     last = PurePosixPath(path.replace("\\", "/")).name
-    stem, dot, suffix = last.rpartition(".")
-    if not dot:
-        stem, suffix = last, ""
+    stem, suffix = last.rpartition(".")[::2] if "." in last else (last, "")
     stem = _NOT_IN_NAMES.sub("_", stem).strip("._-")[:_LONGEST_NAME] or "file"
     suffix = _NOT_IN_NAMES.sub("", suffix)[:8]
     ending = f".{suffix}" if suffix else ""
@@ -321,9 +308,8 @@ class PublishedBenchmark:
     @property
     def layout(self) -> Layout:
         """Layout of its files."""
-        return Layout(
-            **{"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
-        )
+        facts = {"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
+        return Layout(**facts)
 
     def load(self, loading: Loading) -> Benchmark:
         """Load the benchmark from ``loading.data_root``.
@@ -355,9 +341,8 @@ class PublishedBenchmark:
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
         if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:
-            notes.append(
-                f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}"
-            )
+            left_out = f"{len(broken)} of {read.entries} entries left out, they cannot be used"
+            notes.append(f"{left_out}: {', '.join(broken[:50])}")
         metadata: dict[str, JsonValue] = {
             "files": [path.relative_to(read.root).as_posix() for path in read.files],
             "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),

@@ -164,9 +164,8 @@ def _files(path: Path) -> tuple[Path, ...]:
         parts.append(part)
     if parts:
         return tuple(parts)
-    raise NoFileError(
-        f"{path}: no such file, and no {path.stem}_0{path.suffix} either", hint="give the path of a prediction file"
-    )
+    fault = f"{path}: no such file, and no {path.stem}_0{path.suffix} either"
+    raise NoFileError(fault, hint="give the path of a prediction file")
 
 
 def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
@@ -306,10 +305,8 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
         if not _has_gold(sample, mode):
             without.append(f'key "{sample.key}": the gold is malformed')
         elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
-            strange.append(
-                f'key "{sample.key}": the gold of the predictions calls {_call_list(ours)}, '
-                f"the data set {_call_list(theirs)}"
-            )
+            both = f"the gold of the predictions calls {_call_list(ours)}, the data set {_call_list(theirs)}"
+            strange.append(f'key "{sample.key}": {both}')
         else:
             scored.append(one)
             continue
@@ -331,9 +328,8 @@ def _join_trajectories(predictions: PredictionFile, data: Mapping[str, Any] | No
     samples = list(predictions.samples)
     for at, sample in enumerate(samples if data is not None and predictions.mode == "end-to-end" else ()):
         if data is None or sample.key not in data:
-            raise BenchmarkError(
-                f"the data set has no entry {sample.key}", hint="give the data set that the trajectories were made on"
-            )
+            hint = "give the data set that the trajectories were made on"
+            raise BenchmarkError(f"the data set has no entry {sample.key}", hint=hint)
         entry = data[sample.key]
         samples[at] = replace(sample, gold=_gold_of_entry(entry, predictions.mode), answer=entry["gt_answer"])
     return JoinedPredictions(tuple(samples), tuple(samples), predictions.malformed)
@@ -353,11 +349,9 @@ def _gold_of_entry(entry: Any, mode: Mode) -> list[Any]:
     turns = [message for message in entry["dialogs"] if is_object(message)]
     after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
     following = turns[after:]
-    return (
-        [following]
-        if mode == "end-to-end"
-        else [message for message in following if message.get("role") == "assistant"]
-    )
+    if mode == "end-to-end":
+        return [following]
+    return [message for message in following if message.get("role") == "assistant"]
 
 
 def _gold(sample: Dialogue, mode: Mode) -> list[Any]:

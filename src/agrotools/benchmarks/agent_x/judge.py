@@ -31,7 +31,6 @@ METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 
 SHIPPED = Path(__file__).with_name("judge.toml")
 _SOURCE = "Agent-X"
-"""Source name of Agent-X samples."""
 _HINT = "the form: docs/gta-thinkgeo-agent-x.md"
 _RUBRIC_PLACE = "{rubric}"
 _DIGITS = 12
@@ -82,10 +81,8 @@ def agent_x_questions(
     for key, (rubric, shows) in words.criteria.items():
         system = words.system.replace("{mark}", mark).replace("{rubric}", rubric).strip()
         user = "\n".join(f"{words.parts[part]}:\n{mark}\n{texts[part]}\n{mark}" for part in shows)
-        prompt = prompt_hash(words.system + rubric)
-        questions.append(
-            JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=partial(read_score, shown=user))
-        )
+        prompt, read = prompt_hash(words.system + rubric), partial(read_score, shown=user)
+        questions.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read))
     return questions
 
 
@@ -127,9 +124,8 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
             raise UsageError(fault, hint=suggestion(key, COLUMNS))
     system = file.system or ours.system
     if _RUBRIC_PLACE not in system:
-        raise UsageError(
-            f"the rubrics {path}: system says nowhere where the rubric goes", hint=f"write {_RUBRIC_PLACE} there"
-        )
+        fault = f"the rubrics {path}: system says nowhere where the rubric goes"
+        raise UsageError(fault, hint=f"write {_RUBRIC_PLACE} there")
     criteria = {key: (each.rubric, tuple(each.shows or ours.criteria[key][1])) for key, each in file.criteria.items()}
     digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
     return Rubrics(system, {**ours.parts, **file.parts}, criteria, name or path.name, digest, content)
@@ -194,9 +190,8 @@ def read_judgements(path: Path) -> JudgeTable:
     """
     table = _read_csv(path) if path.suffix.lower() == ".csv" else parse_judgements(read_json(path), path.name)
     if table.rows and not table.columns & COLUMNS.keys():
-        raise BenchmarkError(
-            f"{path.name} names none of the metrics of Agent-X", hint=f"they are {', '.join(list(COLUMNS)[:4])}..."
-        )
+        hint = f"they are {', '.join(list(COLUMNS)[:4])}..."
+        raise BenchmarkError(f"{path.name} names none of the metrics of Agent-X", hint=hint)
     return table
 
 
@@ -205,12 +200,9 @@ def parse_judgements(data: Any, name: str) -> JudgeTable:
     if not is_object(data):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
     rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in data.values()]
-    malformed = [
-        f'{name}, key "{key}" is no object of replies'
-        for key, row in data.items()
-        if row is not None and not is_object(row)
-    ]
-    return JudgeTable(tuple(rows), tuple(map(str, data)), raw=True, malformed=tuple(malformed))
+    faulty = [key for key, row in data.items() if row is not None and not is_object(row)]
+    malformed = tuple(f'{name}, key "{key}" is no object of replies' for key in faulty)
+    return JudgeTable(tuple(rows), tuple(map(str, data)), raw=True, malformed=malformed)
 
 
 def _read_csv(path: Path) -> JudgeTable:

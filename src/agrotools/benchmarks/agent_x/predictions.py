@@ -60,10 +60,9 @@ def _faults(entry: Any, where: str) -> Iterator[str]:
         yield f"{where} is no prediction"
         return
     steps: Any = entry.get("reasoning_steps", [])
-    listed: list[Any] = steps if is_list(steps) else []
     if not is_list(steps) and steps != "":
         yield f"{where}: reasoning_steps is no list"
-    for place, step in enumerate(listed):
+    for place, step in enumerate(steps if is_list(steps) else ()):
         if not is_object(step):
             yield f"{where}: reasoning_steps[{place}] is no object"
         else:
@@ -110,11 +109,9 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     extra, count_stops = _published_counts(predictions, entries)
     corrected = corrected_scorer.score(table, predictions, entries)
     errors = errors_of_agent_x(predictions, entries)
-    samples = corrected.counts["samples"]
-    malformed += table.malformed if table is not None else ()
-    return ScoredFile(
-        "agentx", "single-shot", samples, published, corrected, errors, stop, extra, count_stops, tuple(malformed)
-    )
+    all_malformed = (*malformed, *(table.malformed if table is not None else ()))
+    n, mode = corrected.counts["samples"], "single-shot"
+    return ScoredFile("agentx", mode, n, published, corrected, errors, stop, extra, count_stops, all_malformed)
 
 
 def _published_counts(
@@ -190,26 +187,17 @@ def add_single_reply(record: Record, errors: Errors) -> None:
     Query and file name, which Agent-X's predictions also contain, are not requested from a model here and not missed. A
     reply without any JSON object counts as thought only; one with an unreadable object has an invalid format.
     """
-    sample = record.sample
+    sample, trajectory = record.sample, record.trajectory
     errors.total += 1
-    text = _last_reply(record)
+    replies = [step.reply for step in trajectory.steps if step.reply] if trajectory else []
+    last = trajectory and (trajectory.halted_by or (replies[-1] if replies else None))
+    text = last.text if last else ""
     entry: Any = raw_object(text)
     if entry is None:
-        body = without_thinking(text).strip()
-        errors.add(
-            "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
-        )
+        error = "invalid_format" if "{" in without_thinking(text) else "only_thought"
+        errors.add(error if text.strip() else "no_response", sample.id)
         return
     _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold_of(sample), errors)
-
-
-def _last_reply(record: Record) -> str:
-    trajectory = record.trajectory
-    if trajectory is None:
-        return ""
-    replies = [step.reply for step in trajectory.steps if step.reply is not None]
-    last = trajectory.halted_by or (replies[-1] if replies else None)
-    return last.text if last is not None else ""
 
 
 def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors) -> None:
@@ -242,31 +230,24 @@ def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
         return True
     if not is_object(answer) or "value" not in answer or "justification" not in answer:
         return True
-    return not all(is_object(step) and _renamed(step) >= _STEP_KEYS for step in steps)
-
-
-def _renamed(step: Any) -> set[str]:
     names = {"tool": "tool_used", "output": "tool_output"}
-    return {names.get(str(name), str(name)) for name in step}
+    return not all(is_object(step) and {names.get(key, key) for key in step} >= _STEP_KEYS for step in steps)
 
 
 def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
-    before: str | None = None
-    repeated = False
+    before, repeated = "", False
     for step in filter(is_object, steps):
         tool: Any = step.get("tool_used") or step.get("tool")
         output: Any = step.get("tool_output") or step.get("output")
         if is_list(tool):
             errors.add("several_calls", key, int(len(tool) > 1))
         if not is_text(tool) or tool.strip() in _NOTHING:
-            before = None
+            before = ""
             continue
         names = [name.strip() for name in tool.split(",")]
         errors.add("several_calls", key, int(len(names) > 1))
         errors.add("wrong_tool_name", key, sum(name not in FACTS["tools"] for name in names))
-        errors.add(
-            "call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING)
-        )
+        errors.add("call_without_output", key, int(output in _NOTHING))
         repeated |= before == tool.strip().lower()
         before = tool.strip().lower()
     errors.add("repeated_tool", key, int(repeated))
