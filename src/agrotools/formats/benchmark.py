@@ -230,13 +230,12 @@ def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
 
 
 def _content_of(sample: Sample) -> bytes:
-    if sample.files:
-        for file in sample.files:
-            if file.sha256 is None and file.pixels is None:
-                raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-        if any(file.pixels for file in sample.files):
-            files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
-            sample = sample.model_copy(update={"files": files})
+    for file in sample.files:
+        if file.sha256 is None and file.pixels is None:
+            raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
+    if any(file.pixels for file in sample.files):
+        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+        sample = sample.model_copy(update={"files": files})
     left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
     return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
 
@@ -529,9 +528,8 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     """Return the samples with ``cluster`` set to the id of its first sample. Stored clusters are replaced."""
     ordered = tuple(samples)
     firsts = cluster_firsts(ordered)
-    return tuple(
-        sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in zip(ordered, firsts, strict=True)
-    )
+    pairs = zip(ordered, firsts, strict=True)
+    return tuple(sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in pairs)
 
 
 def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":

@@ -52,6 +52,12 @@ _PROGRESS_S = 1.0
 _ABOUT_NAMES = ("file_not_found", "path_outside_workspace")
 _Value = TypeVar("_Value")
 
+
+def check_tools(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names without repetitions; UsageError if a tool does not exist or cannot be loaded."""
+    return tuple(get_tool(name).spec.name for name in dict.fromkeys(names))
+
+
 LIST_FILES = ToolDescription(
     "list_files",
     "List the files of the workspace that the tools can open, by the names that their arguments take.",
@@ -104,17 +110,6 @@ def open_workspace(folder: Path) -> FolderWorkspace:
     return FolderWorkspace((), results, root)
 
 
-def check_tools(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names without repetitions.
-
-    Raises:
-        UsageError: a tool does not exist or cannot be loaded.
-    """
-    for name in names:
-        get_tool(name)
-    return tuple(dict.fromkeys(names))
-
-
 def encoded_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a tool's result as clients get it: files by name, null for numbers without a value."""
 
@@ -157,26 +152,18 @@ class FolderTools:
             if tool in _PLAIN and (self.recorder or tool == LIST_FILES.name):
                 return ToolReply({"result": await self._run_plain(tool, arguments, headers)})
             workspace, call = replace(self.workspace, opened={}), ToolCall(tool=tool, arguments=arguments)
-            outcome = await _reporting(self._run(call, workspace), tool, report)
-            if self.recorder is not None:
-                await self._record(self.recorder, _session(headers), call, outcome, workspace)
+            try:
+                outcome = await _reporting(self.executor.run(call, workspace, self.names), tool, report)
+            except ToolError as error:
+                outcome = ToolOutcome(Observation(error=error.info))
+            try:
+                if self.recorder is not None:
+                    await self.recorder.add_call(_session(headers), call, outcome, workspace)
+            except (RunStoreError, OSError) as error:  # such as a full disk: the user still gets the result
+                sys.stderr.write(f"the call of {tool} is not recorded: {error}\n")
             return await asyncio.to_thread(self._reply, tool, outcome.observation)
         except AgrotoolsError as error:
             return ToolReply({"error": _error(error)})
-
-    async def _run(self, call: ToolCall, workspace: FolderWorkspace) -> ToolOutcome:
-        try:
-            return await self.executor.run(call, workspace, self.names)
-        except ToolError as error:
-            return ToolOutcome(Observation(error=error.info))
-
-    async def _record(
-        self, recorder: SessionRecorder, client: str, call: ToolCall, outcome: ToolOutcome, workspace: FolderWorkspace
-    ) -> None:
-        try:
-            await recorder.add_call(client, call, outcome, workspace)
-        except (RunStoreError, OSError) as error:  # such as a full disk, which must not take the result from the user
-            sys.stderr.write(f"the call of {call.tool} is not recorded: {error}\n")
 
     async def _run_plain(self, tool: str, arguments: dict[str, Any], headers: Headers) -> dict[str, Any]:
         description, argument = _PLAIN[tool]
@@ -187,21 +174,17 @@ class FolderTools:
             names = await asyncio.to_thread(self.workspace.names, text, limit=_LISTED_FILES + 1)
             return {"files": names[:_LISTED_FILES], "complete": len(names) <= _LISTED_FILES}
         assert self.recorder is not None
-        if description is BEGIN_TASK:
-            return {"recorded_as": self.recorder.begin(_session(headers), text)}
-        return {"recorded_as": self.recorder.end(_session(headers), text)}
+        note = self.recorder.begin if description is BEGIN_TASK else self.recorder.end
+        return {"recorded_as": note(_session(headers), text)}
 
     def _reply(self, tool: str, observation: Observation) -> ToolReply:
         if observation.error is not None:
             return ToolReply({"error": _shown(observation.error)})
-        content = {"result": observation.result or {}}
-        folder = self.workspace.artifacts
-        links = [
-            Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in observation.artifacts
-        ]
+        made = observation.artifacts
+        links = [Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in made]
         meta = {CERTIFICATE_KEY: certificate(tool, get_tool(tool).version)}
-        pictures = [Picture(*each) for each in result_pictures(observation.artifacts, folder)]
-        return ToolReply(content, pictures, links, meta)
+        pictures = [Picture(*each) for each in result_pictures(made, self.workspace.artifacts)]
+        return ToolReply({"result": observation.result or {}}, pictures, links, meta)
 
     def _read(self, uri: str) -> tuple[str, bytes]:
         """Return media type and content of a file that a tool wrote; KeyError if there is none."""
@@ -355,7 +338,6 @@ def client_configuration(client: Client, arguments: Sequence[str]) -> tuple[str,
         "vscode": ".vscode/mcp.json in your project",
     }[client]
     if client == "claude-code":
-        place += (
-            f". Instead of the file: claude mcp add agrotools -- {shlex.join([command['command'], *command['args']])}"
-        )
+        line = shlex.join([command["command"], *command["args"]])
+        place += f". Instead of the file: claude mcp add agrotools -- {line}"
     return json.dumps(content, indent=2), place

@@ -11,13 +11,11 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-
-from pydantic import JsonValue
 
 from agrotools.core import (
     Artifact,
@@ -34,6 +32,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import RunStoreError
 from agrotools.core.files import copy_whole, sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.record import rename_texts
 from agrotools.core.slot import UnansweredSlot
 from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, BenchmarkHeader
 from agrotools.formats.writing import header_toml
@@ -113,9 +112,8 @@ class FolderWorkspace(Workspace):
         for folder, subfolders, files in os.walk(start):
             if not Path(folder).resolve().is_relative_to(self.root):
                 raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
-            subfolders[:] = sorted(
-                each for each in subfolders if each[0] != "." and Path(folder, each) != self.artifacts
-            )
+            visible = (each for each in subfolders if each[0] != ".")
+            subfolders[:] = sorted(each for each in visible if Path(folder, each) != self.artifacts)
             shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
             found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
             if len(found) >= limit:
@@ -162,14 +160,12 @@ class _Session:
             answer=(UnansweredSlot(name="answer", label="the answer to the question"),),
             no_tool_eligible=False,
         )
-        ended = "answered" if self.answer is not None else "max_steps"
-        reason = "" if self.answer is not None else "the client gave no answer with end_task"
-        return Record(
-            sample=sample,
-            mode="end-to-end",
-            trajectory=Trajectory(steps=steps, termination=ended, reason=reason),
-            seconds=sum(step.seconds for step in steps),
-        )
+        trajectory = Trajectory(steps=steps, termination="answered")
+        if self.answer is None:
+            reason = "the client gave no answer with end_task"
+            trajectory = Trajectory(steps=steps, termination="max_steps", reason=reason)
+        seconds = sum(step.seconds for step in steps)
+        return Record(sample=sample, mode="end-to-end", trajectory=trajectory, seconds=seconds)
 
 
 class SessionRecorder:
@@ -234,8 +230,7 @@ class SessionRecorder:
                 if name not in session.files:
                     session.files[name] = await asyncio.to_thread(self._keep, name, path, workspace, session)
             await self._store.keep_artifacts(outcome.observation, workspace.artifacts)
-            renamed = _renamed(call.arguments, {name: file.name for name, file in session.files.items()})
-            assert isinstance(renamed, dict)
+            renamed = rename_texts(call.arguments, {name: file.name for name, file in session.files.items()})
             step = Step(
                 turn=len(session.steps),
                 kind="call",
@@ -305,15 +300,6 @@ def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
         epochs=1,
         sample_ids=(),
     )
-
-
-def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
-    """Return ``value`` with every text that is a key of ``names`` replaced."""
-    if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
 
 
 def reference_of(trajectory: Trajectory) -> ReferenceTrajectory:

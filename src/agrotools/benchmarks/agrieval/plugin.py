@@ -40,9 +40,7 @@ class OptionsSlot(Slot):
     def right_text(self) -> str:
         return "".join(self.value)
 
-    @property
-    def comparable_value(self) -> str:
-        return "".join(self.value)
+    comparable_value = right_text
 
 
 class ReferenceTextSlot(Slot):

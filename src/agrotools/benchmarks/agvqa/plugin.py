@@ -47,9 +47,7 @@ class LetteredSlot(Slot):
     def right_text(self) -> str:
         return "".join(self.value)
 
-    @property
-    def comparable_value(self) -> str:
-        return "".join(self.value)
+    comparable_value = right_text
 
 
 class NumberListSlot(Slot):

@@ -74,10 +74,8 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
     fields = read_map(inputs.file.parent / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
     if (places := fields.predictions) is None:
         raise BenchmarkError(f"the map {OWN_MAP} beside {inputs.file.name} has no table [predictions]")
-    rows = [
-        Row(each if isinstance(each, Mapping) else {}, inputs.file, at)
-        for at, each in enumerate(read_rows(inputs.file), 1)
-    ]
+    entries = (each if isinstance(each, Mapping) else {} for each in read_rows(inputs.file))
+    rows = [Row(each, inputs.file, number) for number, each in enumerate(entries, 1)]
     samples: list[SampleParts] = []
     theirs: dict[str, list[float]] = defaultdict(list)
     same, left_out, different = 0, Counter[str](), list[str]()
@@ -106,9 +104,8 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         if parts:
             samples.append(SampleParts(str(row.number), parts))
     if not samples and not theirs:
-        raise BenchmarkError(
-            f"{inputs.file.name} has no reply or score at {places.reply}", hint="check the format of the file"
-        )
+        fault = f"{inputs.file.name} has no reply or score at {places.reply}"
+        raise BenchmarkError(fault, hint="check the format of the file")
     extra: dict[str, Mapping[str, int | None]] = {}
     if same or different:
         extra["scores of replies beside those in the file"] = {"same": same, "different": len(different)}
@@ -116,20 +113,13 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         extra[f"different: {'; '.join(different[:5])}"] = {"in all": len(different)}
     if reasons := +left_out:
         extra["rows that are not scored"] = dict(reasons)
-    published = {
-        f"{metric}_published": Figure(100 * sum(values) / len(values), len(values)) for metric, values in theirs.items()
-    }
+    figures = {metric: Figure(100 * sum(values) / len(values), len(values)) for metric, values in theirs.items()}
+    published = {f"{metric}_published": figure for metric, figure in figures.items()}
     metrics = summed(samples, dict.fromkeys(metric for sample in samples for metric in sample.parts))
     counts = {"rows": len(rows), "replies": sum(len(sample.parts) for sample in samples)}
-    return ScoredFile(
-        name,
-        "replies to questions",
-        len(rows),
-        Scores("", published, {}) if published else None,
-        Scores("", metrics, counts, {}, tuple(samples)),
-        None,
-        extra=extra,
-    )
+    theirs_scored = Scores("", published, {}) if published else None
+    ours = Scores("", metrics, counts, {}, tuple(samples))
+    return ScoredFile(name, "replies to questions", len(rows), theirs_scored, ours, None, extra=extra)
 
 
 def _all(row: Row, path: str) -> dict[str, Any]:
