@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entries import Claim, Entry, Passage
+from agrotools.knowledge.entries import Claim, Entry, Passage, Section
 from agrotools.knowledge.words import asking_terms, folded, hosts_named, hosts_of, stem, terms, word_list
 
 
@@ -35,11 +35,11 @@ class SectionsIndex:
     def __init__(self, entries: Sequence[Entry]) -> None:
         from bm25s import BM25
 
-        self.documents = [
-            Document(number, section, entry.claims_of(section) if section != "names" else ())
-            for number, entry in enumerate(entries)
-            for section in dict.fromkeys(("names", *(claim.section for claim in entry.claims)))
-        ]
+        self.documents: list[Document] = []
+        for number, entry in enumerate(entries):
+            self.documents.append(Document(number, "names", ()))
+            sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
+            self.documents += [Document(number, section, entry.claims_of(section)) for section in sections]
         corpus = [list(_words_of(entries[item.entry], item)) for item in self.documents]
         self._vocabulary = {word for words in corpus for word in words}
         self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None

@@ -289,7 +289,8 @@ def _steps(
         elif returned.get("name") not in (None, tool):
             findings.note("an observation is that of another tool than was called")
         observation = _observation(returned.get("content"))
-        thought = text if is_text(text := message.get("thought")) else ""
+        text: Any = message.get("thought")
+        thought = text if is_text(text) else ""
         steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
     if not steps and not open_ended:
         findings.note("its dialog calls no tool")
@@ -386,7 +387,7 @@ def _gold(
     if is_object(answer):
         if "whitelist" not in answer:
             raise BenchmarkError(f"its gt_answer has no whitelist: {quote(list(answer))}")
-        lists = {which: _groups(answer.get(which), which) for which in ("whitelist", "blacklist")}
+        lists: dict[str, Any] = {which: _groups(answer.get(which), which) for which in ("whitelist", "blacklist")}
         return Gold("objective", KeywordsSlot(name="answer", label="the answer", **lists, questions=tuple(questions)))
     if isinstance(answer, str | int | float) and not isinstance(answer, bool):
         findings.note("gt_answer is one value, not a list of texts")
@@ -402,9 +403,9 @@ def _groups(value: Any, which: str) -> tuple[tuple[str, ...], ...]:
     """Return groups of aliases as they were written; numbers become text."""
     if value is None and which == "blacklist":
         return ()
-    if not is_list(value) or not all(map(is_list, value)):
+    if not is_list(value) or not all(is_list(group) for group in _items(value)):
         raise BenchmarkError(f"its {which} is no list of lists: {quote(value)}")
-    for group in value:
+    for group in _items(value):
         if not all(isinstance(alias, str | int | float) for alias in group):
             raise BenchmarkError(f"its {which} holds something else than texts: {quote(group)}")
-    return tuple(tuple(map(str, group)) for group in value)
+    return tuple(tuple(map(str, group)) for group in _items(value))

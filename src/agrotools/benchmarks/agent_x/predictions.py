@@ -60,9 +60,10 @@ def _faults(entry: Any, where: str) -> Iterator[str]:
         yield f"{where} is no prediction"
         return
     steps: Any = entry.get("reasoning_steps", [])
+    listed: list[Any] = steps if is_list(steps) else []
     if not is_list(steps) and steps != "":
         yield f"{where}: reasoning_steps is no list"
-    for place, step in enumerate(steps if is_list(steps) else ()):
+    for place, step in enumerate(listed):
         if not is_object(step):
             yield f"{where}: reasoning_steps[{place}] is no object"
         else:

@@ -40,7 +40,9 @@ class OptionsSlot(Slot):
     def right_text(self) -> str:
         return "".join(self.value)
 
-    comparable_value = right_text
+    @property
+    def comparable_value(self) -> str:
+        return self.right_text
 
 
 class ReferenceTextSlot(Slot):
