@@ -72,7 +72,8 @@ class NamesIndex:
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
-        named = [_hosts_of_names(entry) for entry in entries]
+        folded_names = ([*map(folded, entry.names.all())] for entry in entries)
+        named = [frozenset[str]().union(*(_host_and_rest(name)[0] for name in names)) for names in folded_names]
         self._hosts = [hosts.union(*map(hosts_of, entry.crops)) for entry, hosts in zip(entries, named, strict=True)]
         self._named_hosts = [hosts or every for hosts, every in zip(named, self._hosts, strict=True)]
         self._longest = max((len(name.split()) for name in self.names), default=1)
@@ -249,10 +250,6 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     if len(words) > 1 and words[-1] in ("disease", "virus"):
         words = words[:-1]
     return hosts, _stemmed(" ".join(words))
-
-
-def _hosts_of_names(entry: Entry) -> frozenset[str]:
-    return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
 
 
 def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:

@@ -301,16 +301,11 @@ def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
 
 def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
     """Read a tool from its entry in a ``toolmeta.json``."""
-    parameters = tuple(
-        Parameter(
-            _text_field(each, "name"),
-            _text_field(each, "type"),
-            _text(each.get("description")),
-            not each.get("optional"),
-        )
-        for each in content["inputs"]
-    )
-    return DeclaredTool(name, str(content.get("description") or ""), parameters)
+    parameters: list[Parameter] = []
+    for each in content["inputs"]:
+        text, needed = _text(each.get("description")), not each.get("optional")
+        parameters.append(Parameter(_text_field(each, "name"), _text_field(each, "type"), text, needed))
+    return DeclaredTool(name, str(content.get("description") or ""), tuple(parameters))
 
 
 def _text_field(content: Mapping[str, Any], key: str) -> str:

@@ -193,11 +193,9 @@ def _argument_fault(call: ToolCall) -> str:
     except UsageError:
         return ""
     known, required = schema.get("properties"), schema.get("required")
-    failure = name_failure(
-        known if isinstance(known, dict) else call.arguments,
-        map(str, required) if isinstance(required, list) else (),
-        call.arguments,
-    )
+    names = known if isinstance(known, dict) else call.arguments
+    needed = map(str, required) if isinstance(required, list) else ()
+    failure = name_failure(names, needed, call.arguments)
     return failure.message if failure else ""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -63,18 +63,10 @@ def agent_x_questions(
     """
     steps: Any = prediction.get("reasoning_steps") or []
     answer: Any = prediction.get("final_answer")
-    if not steps and not _has_text(answer):
+    if not steps and not (any(answer.values()) if is_object(answer) else answer):
         return []
-    values: dict[str, Any] = {
-        "task": gold.get("query"),
-        "reference_steps": gold.get("reasoning_steps"),
-        "reference_answer": gold.get("final_answer"),
-        "kind": gold.get("query_type"),
-        "tools": gold.get("tool_metadata"),
-        "steps": steps,
-        "answer": answer,
-    }
-    texts = {name: _text(value) for name, value in values.items()}
+    texts = {part: _text(gold.get(name)) for part, name in _OF_GOLD.items()}
+    texts |= {"steps": _text(steps), "answer": _text(answer)}
     words = rubrics or shipped_rubrics()
     mark = mark_of(texts.values())
     questions: list[JudgeQuestion] = []
@@ -86,8 +78,10 @@ def agent_x_questions(
     return questions
 
 
-def _has_text(answer: Any) -> bool:
-    return any(cast("Mapping[str, Any]", answer).values()) if isinstance(answer, Mapping) else bool(answer)
+_OF_GOLD = {
+    **{"task": "query", "reference_steps": "reasoning_steps", "reference_answer": "final_answer"},
+    **{"kind": "query_type", "tools": "tool_metadata"},
+}
 
 
 def _text(value: Any) -> str:
@@ -173,13 +167,13 @@ class JudgeTable:
     def scores(self) -> tuple[Mapping[str, float | None], ...]:
         """Scores of each row by column, parsed once for both scorers. Columns without a reply are left out."""
         return tuple(
-            {name: read_judge_score(cell) for name, cell in row.items() if name in COLUMNS and not _is_blank(cell)}
+            {
+                name: read_judge_score(cell)
+                for name, cell in row.items()
+                if name in COLUMNS and cell is not None and str(cell).strip()
+            }
             for row in self.rows
         )
-
-
-def _is_blank(reply: Any) -> bool:
-    return reply is None or (is_text(reply) and not reply.strip())
 
 
 def read_judgements(path: Path) -> JudgeTable:

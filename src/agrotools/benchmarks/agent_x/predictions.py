@@ -10,7 +10,7 @@ from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
-from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
+from agrotools.benchmarks.agent_x.judge import read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
@@ -102,7 +102,10 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     stop = None
     try:
         if table is not None:
-            published = aggregate(_numbers(table) if table.raw else table.rows)
+            # The parser of complete replies is this package's, because the published one is not known.
+            pairs = zip(table.rows, table.scores, strict=True)
+            numbers = ({name: scores.get(name) for name in row if name in COLUMNS} for row, scores in pairs)
+            published = aggregate([*numbers] if table.raw else table.rows)
     except PublishedScorerStops as error:
         stop = error.message
     if table is None:
@@ -131,14 +134,6 @@ def _published_counts(
     errors = error_analysis(predictions, raw, keywords)
     extra["errors as published"] = {"samples": errors.samples, **errors.counts}
     return extra, (*stops, *(f"{error}: {stop.message}" for error, stop in errors.stops.items()))
-
-
-def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
-    """Convert complete replies to numbers with the parser of this package, because the published one is not known."""
-    return [
-        {column: scores.get(column) for column in row if column in COLUMNS}
-        for row, scores in zip(table.rows, table.scores, strict=True)
-    ]
 
 
 def _content(_: Manifest, mode: Mode, records: Sequence[Record]) -> PredictionContent | None:
