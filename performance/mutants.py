@@ -2,7 +2,7 @@
 
     python performance/mutants.py [--number 20] [--seed 0] [--tests FOLDER ...] [--list] MODULE ...
 
-A module is a file or a folder of ``src/agrotools`` (``scoring``, ``scoring/pairs.py``). Faults: a comparison flipped, a
+A module is a file or a folder of ``src/agrotools`` (``scoring``, ``scoring/plots.py``). Faults: a comparison flipped, a
 constant changed, a condition negated, None returned, a branch dropped. The seed chooses them, evenly among the modules.
 Each is written into a copy of the tree, where the tests of its room run up to the first failure: files that name the
 module first, then the other files of ``tests/ROOM``, then those of ``--tests``; unit tests before those of processes,

@@ -38,7 +38,7 @@ from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
-from agrotools.scoring.embedders import Embedder, chosen_embedder
+from agrotools.scoring.embedders import Embedder, open_embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file, finite
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
@@ -158,7 +158,7 @@ def measured(found: dict[str, dict[str, Path]], count: int, given: argparse.Name
         rows.append({"file": name, "how": "spoilt, one by one", **one_by_one(name, files, given.seed)})
     if given.embedder or given.embedder_path:
         for name, files in list(found.items())[:-1]:
-            embedder = chosen_embedder(given.embedder, given.embedder_path)
+            embedder = open_embedder(given.embedder, given.embedder_path)
             row = {"file": name, "how": embedder.name, "trajectories": count, **timed(name, files, embedder)}
             rows.append(row)
             rows.append(row | {"how": "the same again", **timed(name, files, embedder)})

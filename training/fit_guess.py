@@ -54,8 +54,18 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
-from agrotools.text.answer_form import Guesser, GuessModel, format_answer, prompt_features, shipped_model, shown_choices
-from agrotools.text.usual_plan import form_key, kind_key, slot_key, words_of
+from agrotools.text.answer_form import (
+    Guesser,
+    GuessModel,
+    form_key,
+    format_answer,
+    kind_key,
+    prompt_features,
+    shipped_model,
+    shown_choices,
+    slot_key,
+    words_of,
+)
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])

@@ -22,7 +22,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.attribution import read_attribution
-from agrotools.scoring.pairs import NO_TWIN
+from agrotools.scoring.slots import NO_TWIN
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, write_run
 from support.openai_server import Body, completion, serving, text_of
@@ -84,15 +84,6 @@ def test_a_split_of_other_records_is_out_of_date(run: Path, tmp_path: Path):
     assert "run" in stored()
 
 
-def test_the_policy_is_asked_again_if_it_is_wanted(run: Path):
-    done = run_command("attribute", run, "--rerun", "--json")
-    assert done.returncode == 0, done.stderr
-    assert "answers of baseline:planted:0.5:3" in done.stderr
-    found = json.loads(done.stdout)
-    assert found["rerun"]
-    assert sum(found["run"]["parts"].values()) == found["run"]["gap"]
-
-
 def test_without_the_benchmark_no_tool_is_run(run: Path):
     before = json.loads(run_command("attribute", run, "--json").stdout)
     folder = run.parent / "sums"
@@ -126,14 +117,6 @@ def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tm
     assert attribution.run.score == pytest.approx(100 * mode.metrics["fas"].overall.value, abs=1e-5)
     assert attribution.run.score == pytest.approx(100 / 6, abs=1e-5)
     assert mode.counts.without_twin == 1
-
-
-def test_a_run_without_tools_is_refused(run: Path, tmp_path: Path):
-    made = run_command("eval", run.parent / "sums", "-m", "baseline:echo", "--mode", "no-tool", "--out", tmp_path / "r")
-    assert made.returncode == 0, made.stderr
-    done = run_command("attribute", tmp_path / "r")
-    assert done.returncode == 2
-    assert "24 in mode no-tool" in done.stderr
 
 
 def careless(body: Body) -> web.Response:

@@ -47,15 +47,6 @@ def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path)
     assert "pack:plants has no name" not in shown.stdout
 
 
-def test_back_ends_that_agree_have_an_interval_on_both_sides_of_zero(tmp_path: Path, photographs: Path) -> None:
-    train_pack(read_labelled(tmp_path / "learnt"), pack_path("twin"))
-    pictures = read_labelled(photographs, to_learn=False)
-    _, twin = compare_backends("diagnose_pest_disease", ("pack:plants", "pack:twin"), pictures, {})
-    interval = twin.difference.interval
-    assert -interval.lower == pytest.approx(interval.upper)
-    assert interval.upper > 0.1
-
-
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:
     net, pack = compared(tmp_path / "learnt")
     assert (net.seen, pack.seen) == (0, 24)

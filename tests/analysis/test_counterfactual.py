@@ -294,13 +294,6 @@ def test_a_fault_is_not_blamed_on_a_tool_that_would_have_been_right(error: int, 
     assert points(record_of(seen).model_copy(update={"faults": (spared,)}), tools) == {TREES: 100.0}
 
 
-def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_right():
-    # The count of the wrong picture is off, and that of the right one, too.
-    tools = Tools(count=3)
-    found = points(record_of(tools, image="image_2.jpg"), tools)
-    assert found == by_hand([TREES, "arguments"], lambda fixed: float({TREES, "arguments"} <= fixed))
-
-
 def test_a_tool_within_the_tolerance_is_not_blamed_for_a_missing_form_of_several_slots():
     tools = Tools(share=0.3)
     record = record_of(tools, TOTAL, COUNT, answer=lambda seen: f"I would say {seen['total']} or so.")

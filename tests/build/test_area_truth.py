@@ -2,8 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.build.area_truth import TOLERANCES, AreaTruth, count_area
 
@@ -17,6 +15,7 @@ def test_counts_of_a_mask_leave_out_pixels_without_data():
     assert (area.veg_px, area.soil_px) == (7, 5)
     assert area.weed_pct == 25.0
     assert area.as_result()["weed_share_of_veg_pct"] == 60.0
+    assert [(each.crop_px, each.weed_px, each.veg_px) for each in area.readings()] == [(2, 3, 7), (2, 5, 7), (4, 3, 7)]
     area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
     valid = np.ones(_MASK.shape, bool)
@@ -40,27 +39,6 @@ def test_a_result_reads_as_the_tool_gives_it():
     }  # fmt: skip
 
 
-_COUNTS = st.tuples(*[st.integers(0, 5000)] * 3, st.integers(1, 5000))
-
-
-@given(_COUNTS)
-def test_parts_add_up_in_every_reading(counts):
-    crop, weed, unnamed, soil = counts
-    area = AreaTruth(crop, weed, unnamed, crop + weed + unnamed + soil)
-    for reading in area.readings():
-        assert (reading.total_px, reading.veg_px) == (area.total_px, area.veg_px)
-        assert reading.crop_px >= crop
-        assert reading.weed_px >= weed
-        assert reading.veg_px + reading.soil_px == reading.total_px
-    assert len(area.readings()) == (3 if unnamed else 1)
-    if unnamed:
-        assert area.readings()[1].weed_px == weed + unnamed
-        assert area.readings()[2].crop_px == crop + unnamed
-
-
-_COVER = st.floats(0.2, 60)
-
-
 def test_worked_examples():
     # Parents of 5 % and 2 % cover: each within 10 % (2 points would be 40 % and 100 %), together 14.1 %; 5 % beyond.
     assert TOLERANCES["quotient"](5.0, 2.0).rel_tol == pytest.approx(0.191, abs=5e-4)
@@ -75,18 +53,3 @@ def test_worked_examples():
     assert [TOLERANCES["cover"](cover).abs_tol for cover in (1.6, 30.0, 98.4)] == pytest.approx([0.8, 2.0, 0.8])
     assert TOLERANCES["cover"](3.6, 2.0, 5.0).abs_tol == pytest.approx(1.4)
     assert [TOLERANCES["larger"](value, 1.0, 0.2).abs_tol for value in (3.0, 8.0)] == pytest.approx([1.0, 1.6])
-
-
-@given(_COVER, _COVER)
-def test_parents_at_the_edge_of_their_tolerance_stay_right(first, second):
-    """One parent off by all it may be, the other right: the derived value is still right."""
-    off = first * (1 + min(2.0 / first, 0.10))
-    for derived, tolerance in (
-        (lambda a, b: a / b, TOLERANCES["quotient"](first, second)),
-        (lambda a, b: a - b, TOLERANCES["difference"](first, second)),
-        (lambda a, b: 100 * a / (a + b), TOLERANCES["share"](first, second)),
-        (lambda a, _: a * 3, TOLERANCES["product"](first)),
-    ):
-        value = derived(first, second)
-        margin = max(tolerance.abs_tol, tolerance.rel_tol * abs(value))
-        assert abs(derived(off, second) - value) <= margin * 1.01

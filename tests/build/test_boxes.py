@@ -211,13 +211,6 @@ def test_annotations_that_cannot_be_used_say_why(photos: Path, says: str):
     assert told.value.hint or says.startswith(("has", "predictions", "which"))
 
 
-def test_masks_that_are_all_crowds_say_why_there_is_no_number(photos: Path):
-    text = _coco({"image_id": 1, "category_id": 1, "iscrowd": 1}, {"image_id": 2, "category_id": 1, "iscrowd": 1})
-    seen = match_rows(photos, _write(photos.parent, {"x.json": text}))
-    with pytest.raises(BenchmarkError, match="set it to 0 for masks of one"):
-        propose_plan(seen, "x")
-
-
 def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_are_not_mixed_up(photos: Path):
     (photos / "north").mkdir()
     (photos / "a.jpg").rename(photos / "north" / "a.jpg")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.quality.checks import order_faults
+from agrotools.build.quality import order_faults
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
 from agrotools.build.scenes.rows import UNSURVEYED

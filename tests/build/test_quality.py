@@ -10,8 +10,7 @@ from PIL import Image, ImageOps
 from typer.testing import CliRunner
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
-from agrotools.build.quality.checks import (
-    Finding,
+from agrotools.build.quality import (
     check_implicit,
     check_near_duplicates,
     check_quality,
@@ -124,14 +123,6 @@ def test_answers_are_found_in_questions_and_notes():
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
 
 
-def test_findings_are_written_as_lines(tmp_path: Path):
-    findings = [Finding(id="a", check="same_query", severity="info", message="<b>äöü</b>")]
-    path = write_findings(tmp_path, findings)
-    assert [Finding.model_validate_json(line) for line in path.read_text("utf-8").splitlines()] == findings
-    with pytest.raises(BenchmarkError, match="cannot be written"):
-        write_findings(Path("/proc"), findings)
-
-
 def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():
     height = HEIGHT.model_copy(update={"value": 35.2})
     assert revealed_answer(height, "How tall is the plant in the box (35, 120, 80, 214)?") is None
@@ -149,6 +140,8 @@ def test_findings_are_kept_in_the_folder_and_printed(tmp_path: Path):
     assert set(lines[0]) == {"id", "check", "severity", "message"}
     done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
     assert "answer_in_query, 1 sample" in done.stdout
+    with pytest.raises(BenchmarkError, match="cannot be written"):
+        write_findings(Path("/proc"), findings)
     told = json.loads(CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout)
     assert told["findings"] == lines
 

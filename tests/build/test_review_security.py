@@ -23,14 +23,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:
 
 def accept(server: ReviewServer, number: int = 1, **changes: Any) -> dict[str, Any]:
     row = server.index()["samples"][0]
-    made = {
-        "id": f"{number:08x}",
-        "sample": row["id"],
-        "content": row["content"],
-        "reviewer": "Ada",
-        "verdict": "accept",
-    }
-    return made | changes
+    made = {"id": f"{number:08x}", "sample": row["id"], "content": row["content"], "reviewer": "Ada"}
+    return made | {"verdict": "accept"} | changes
 
 
 def lines(server: ReviewServer) -> list[str]:
@@ -92,6 +86,7 @@ def test_a_decision_from_the_page_is_stored_before_it_is_answered(server: Review
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"none": {"label": "y"}}}}, 422),
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"green": {"abs_tol": -1}}}}, 422),
         ({"verdict": "maybe"}, 422), ({"extra": 1}, 422), ({"sample": "../rows-0001"}, 404),
+        ({"reviewer": " "}, 422), ({"reviewer": "a\nb"}, 422),
         ({"content": "f" * 16}, 409), ({"reason": "x" * 70_000}, 413),
     ],
 )  # fmt: skip
@@ -154,9 +149,5 @@ def test_other_methods_do_nothing(server: ReviewServer):
 
 def test_only_this_machine_can_connect(server: ReviewServer):
     listening = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    own = [
-        line.split()[1]
-        for line in listening
-        if line.split()[1].endswith(f":{server.port:04X}") and line.split()[3] == "0A"
-    ]
-    assert own == [f"0100007F:{server.port:04X}"]
+    places = [line.split()[1] for line in listening if line.split()[3] == "0A"]
+    assert [each for each in places if each.endswith(f":{server.port:04X}")] == [f"0100007F:{server.port:04X}"]

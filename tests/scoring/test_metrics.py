@@ -19,7 +19,7 @@ from agrotools.core import (
     Trajectory,
     Usage,
 )
-from agrotools.scoring import Summary, compare
+from agrotools.scoring import Summary
 from support.plain_sample import plain_sample
 from support.runs import summarise
 
@@ -161,15 +161,6 @@ def test_counts_say_what_happened():
     assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (500, 25)
     assert (counts.spent["seconds"].total, counts.spent["seconds"].per_success) == (4.0, 4.0)
     assert counts.spent["tool_seconds"].total == 1.5
-
-
-def test_two_runs_are_compared_on_what_both_have():
-    first = [record(sample(number)) for number in range(30)]
-    second = [record(sample(number), trajectory=answered("area: 9 %")) for number in range(5, 40)]
-    comparison = compare(first, second, names=("a", "b"))
-    difference = comparison.modes["end-to-end"]["fas"].overall
-    assert (difference.value, difference.n) == (1.0, 25)
-    assert comparison.unpaired == {"end-to-end": (5, 10)}
 
 
 def test_samples_whose_open_text_no_judge_graded_are_counted():

@@ -1,47 +1,33 @@
 """Questions that the files do not allow to answer: recognising a refusal, credit by twins, and the metrics beside."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 from agrotools import Run
-from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import (
     AbstainSlot,
-    Answer,
     BooleanSlot,
-    CallTools,
     ExactSlot,
     PlotSlot,
     Record,
     Sample,
-    SampleFile,
     Slot,
     Step,
     ToleranceSlot,
     ToolCall,
     Trajectory,
 )
-from agrotools.core.form_item import asked_items
-from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
+from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory
 from agrotools.report.comparison import comparison_tables
-from agrotools.report.curve import dose_curve
-from agrotools.report.screen import Screen, screen
 from agrotools.report.terminal import PLAIN_WIDTH
-from agrotools.runner.rescore import Rescored, rescore, scored_run
-from agrotools.scoring import RunAggregator, compare, score_record
-from agrotools.scoring.aggregate import tallied
-from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
-from agrotools.scoring.gate import gate
+from agrotools.runner.rescore import rescore
+from agrotools.scoring import compare, score_record
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
-from agrotools.scoring.pairs import NO_TWIN
-from agrotools.scoring.slots import refuses
-from agrotools.text.answer_form import _shipped_charts
-from agrotools.text.submission import UNKNOWN
+from agrotools.scoring.slots import NO_TWIN, refuses
+from agrotools.text.expressions import shows_no_answer
 from support.command import run_command
-from support.made_runs import write_run
 from support.plain_sample import plain_sample
 from support.runs import manifest, summarise
 from support.shown import rendered
@@ -128,7 +114,7 @@ def test_an_unanswerable_sample_scores_its_refusal_minus_that_of_the_twin(
         assert summarise(ordered).modes["end-to-end"].counts.successes == round(2 * fas)
 
 
-def test_replies_that_cannot_be_read_are_no_sign_of_restraint(tmp_path: Path):
+def test_replies_that_cannot_be_read_are_no_sign_of_restraint():
     unread = [
         Record(sample=of, mode="end-to-end", trajectory=Trajectory(termination="unparseable")) for of in (YES, NO)
     ]
@@ -142,12 +128,6 @@ def test_replies_that_cannot_be_read_are_no_sign_of_restraint(tmp_path: Path):
     assert FALSE_CONFIDENCE not in compared.modes["end-to-end"]
     text = rendered(comparison_tables(compared), PLAIN_WIDTH)
     assert "replies of m2 could not be read" in text
-    tally = RunAggregator()
-    for each in unread:
-        tally.add(each, score_record(each))
-    shown = [line.plain for line in screen(Screen([tmp_path], [Rescored(summarise(unread), None, tally)]))]
-    assert shown[0].startswith("end-to-end: 2 of 2 samples")
-    assert not any("unanswerable questions" in line for line in shown)
 
 
 def test_a_pair_without_both_records_of_an_epoch_is_left_out_and_counted():
@@ -187,12 +167,9 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert (scored.counts.successes, scored.counts.without_twin) == (2, 1)
         (reading,) = [row["reading"] for row in rows if row["sample_id"] == "b"]
         assert reading == {"twin": "a", "twin_refused": True}
-        shown = run_command("explain", run, "f").stdout
+        shown = " ".join(run_command("explain", run, "f").stdout.split())
         assert "FAS -100.0" in shown
-        assert "answerable, refused, which takes one point from this sample" in " ".join(shown.split())
-        assert NO_TWIN in run_command("explain", run, "g").stdout
-        shown = run_command("explain", run, "a").stdout
-        assert "every value is unknown" in " ".join(shown.split())
+        assert "answerable, refused, which takes one point from this sample" in shown
 
 
 PAIRS = [
@@ -228,56 +205,6 @@ def test_planted_policies_score_what_they_earn(refuses_answerable, refuses_unans
     assert sum(each.value for each in by_cause.values()) == pytest.approx(difference)
 
 
-def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins(tmp_path: Path):
-    some = [record(no, REFUSAL) for _, no in PAIRS] + [record(PAIRS[0][0], REFUSAL)]
-    everything = [record(each, REFUSAL) for pair in PAIRS for each in pair]
-    common = {"benchmark_path": str(tmp_path), "modes": ("end-to-end",), "sample_ids": ()}
-    runs = [
-        write_run(tmp_path / "some", some, degrade="blur=1", clean_hash="c", benchmark_hash="d", **common),
-        write_run(tmp_path / "everything", everything, benchmark_hash="c", **common),
-    ]
-    compared = compare(some, everything)
-    assert compared.modes["end-to-end"][FAS].overall.value == 0.0
-    assert (compared.flips["end-to-end"].up, compared.flips["end-to-end"].down) == ((), ())
-    tallies = [scored_run(run) for run in runs]
-    assert paired_difference(*tallies, "end-to-end", FAS).value == 0.0
-    samples = common_samples(tallies, "end-to-end", FAS)
-    assert samples == {each.id for each in PAIRS[0]}
-    assert {mean_on(samples, tally, "end-to-end", FAS).value for tally in tallies} == {0.0}
-    assert [(point.label, point.score.value) for point in dose_curve(runs).points] == [("none", 0.0), ("blur=1", 0.0)]
-
-
-def test_a_gate_of_a_policy_against_itself_passes():
-    records = [record(each, REFUSAL if each.answerable else "70 mm") for pair in PAIRS for each in pair]
-    new, old = (tallied(some) for some in (records, records))
-    passed = gate(new, old, "end-to-end", 0.0)
-    assert (passed.passed, passed.new, passed.bound.drop) == (True, 0.0, 0.0)
-
-
-def answer(policy, of) -> str:
-    call = of.reference.steps[0]
-    view = SampleView(id=of.id, query=of.query, files=(), toolset=(), answer_form="", form=asked_items(of.answer))
-    history: list[Step] = []
-    action = asyncio.run(policy.act(view, history))
-    if action.kind == "call":
-        history.append(Step(turn=0, kind="call", call=action.calls[0], observation=call.observation))
-        action = asyncio.run(policy.act(view, history))
-    return action.text
-
-
-def guess(of: Sample) -> GuessPolicy:
-    return GuessPolicy(of)
-
-
-def test_baselines_refuse_by_the_evidence_or_not_at_all():
-    assert answer(OraclePolicy(YES), YES) == "size: 70.0 mm"
-    assert refuses((SIZE,), answer(OraclePolicy(NO), NO))
-    for policy in (guess, lambda of: RandomPolicy(of, 1, 0)):
-        assert [refuses((SIZE,), answer(policy(each), each)) for each in (YES, NO)] == [False, False]
-    assert answer(guess(YES), YES) == answer(guess(NO), NO)
-    assert refuses((SIZE,), UNKNOWN)
-
-
 def test_who_draws_the_chart_answers_whatever_the_text_says():
     spec = {"kind": "bar", "series": [{"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}], "title": "Weed cover"}
     chart = PlotSlot(name="chart", label="chart of the weed cover", value=spec)
@@ -299,62 +226,6 @@ def test_who_draws_the_chart_answers_whatever_the_text_says():
     assert [(rows[FALSE_CONFIDENCE], rows["slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
 
 
-def test_a_guess_of_a_chart_is_no_refusal():
-    """The chart of a question may be of another kind than the usual one, which the guesser draws."""
-    label = "bars of the number of apples in each image"
-    usual = _shipped_charts()[label]
-    asked = usual.model_copy(update={"kind": "pie" if usual.kind != "pie" else "line"})
-    slot = PlotSlot(name="chart", label=label, value=asked.model_dump(mode="json"))
-    files = (SampleFile(name="image_1.jpg", path="i.jpg", kind="image"),)
-    asking = {"query": "Draw the number of apples in each image as bars.", "files": files}
-    of = YES.model_copy(update={**asking, "answer": (slot,), "toolset": ("plot",)})
-    view = SampleView(id=of.id, query=of.query, files=files, toolset=of.toolset, answer_form="")
-    policy, steps = GuessPolicy(of), []
-    call = asyncio.run(policy.act(view, steps)).calls[0]
-    observation = Observation(result={"spec": call.arguments | {"legend": False}})
-    steps.append(Step(turn=0, kind="call", call=call, observation=observation))
-    text = asyncio.run(policy.act(view, steps)).text
-    steps.append(Step(turn=1, kind="answer", text=text))
-    ended = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination="answered"))
-    rows = {row.metric: row.value for row in score_record(ended)}
-    assert (rows[FALSE_REFUSAL], rows[FAS]) == (0, 0)
-
-
-def test_the_twin_of_a_record_step_by_step_is_shown_with_its_answer(tmp_path: Path):
-    call = CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "1"}),))
-    records = [
-        Record(sample=of, mode="step-by-step", actions=(call, Answer(text=text)))
-        for of, text in ((YES, "size: 70 mm"), (NO, REFUSAL))
-    ]
-    run = write_run(tmp_path / "run", records, modes=("step-by-step",))
-    shown = [run_command("explain", run, name, "--mode", "step-by-step").stdout for name in ("a", "b")]
-    assert "twin b: unanswerable, refused;" in shown[0]
-    assert "twin a: answerable, not refused;" in shown[1]
-
-
 def test_an_expression_over_the_results_is_evidence_too():
     slot = ABSTAIN.model_copy(update={"from_": "'too_dark' in steps[0].observation.flags"})
-    dark = NO.model_copy(update={"answer": (slot,)})
-    step = NO.reference.steps[0]
-    for flags, refused in ((["too_dark"], True), ([], False)):
-        observation = Observation(result={"mm": 60.0, "flags": flags})
-        reference = ReferenceTrajectory(steps=(step.model_copy(update={"observation": observation}),))
-        assert refuses((SIZE,), answer(OraclePolicy(dark), dark.model_copy(update={"reference": reference}))) is refused
-
-
-def test_an_unanswerable_sample_that_was_refused_is_not_said_to_be_answered():
-    from agrotools.report.explain import lost_reason
-
-    refused = record(NO, REFUSAL)
-    assert lost_reason(refused, score_record(refused)) == "refused, as was its answerable twin a"
-    answered = record(NO, "size: 70 mm")
-    assert lost_reason(answered, score_record(answered)).startswith("answered, although")
-
-
-def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
-    refused = [record(each, REFUSAL) for each in (YES, NO)]
-    right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
-    assert value(refused) == 0.0
-    assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
-    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "css"}
-    assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.
+    assert [shows_no_answer(slot, [{"flags": flags}]) for flags in (["too_dark"], [])] == [True, False]

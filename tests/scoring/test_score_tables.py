@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.scoring.score_tables import compare_tables, gate_tables, read_scores
+from agrotools.scoring.gate import compare_tables, gate_tables, read_scores
 from agrotools.scoring.statistics import estimate_difference
 
 
@@ -56,14 +56,6 @@ def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_com
     assert compared.means["table"] == pytest.approx((6.5 / 12, 0.5))
     table(two, [("B", f"{n}.0", 1) for n in range(14)], "model,sample,score")
     assert compare_tables(one, two)[0].unpaired["table"] == (0, 2)
-
-
-def test_the_p_values_of_all_pairs_of_a_table_are_adjusted_together(tmp_path, scores):
-    more = [("C", *row[1:]) for row in scores if row[0] == "A"]
-    compared = compare_tables(table(tmp_path / "scores.csv", [*scores, *more]))
-    assert [(each.first, each.second) for each in compared] == [("A", "B"), ("A", "C"), ("B", "C")]
-    first = compared[0].modes["table"]["score"].overall
-    assert first.p_adjusted == pytest.approx(3 * first.p) or first.p_adjusted == pytest.approx(2 * first.p)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
+from agrotools.report.tables import repeats_table
 from agrotools.scoring.statistics import (
     Estimate,
     adjusted,
@@ -14,7 +15,11 @@ from agrotools.scoring.statistics import (
     mean_interval,
     planned_detectable,
     ratio_spread,
+    repeats_of,
+    rerun_interval,
 )
+from support.made_runs import call, end_to_end, made_sample
+from support.runs import summarise
 
 scores = st.floats(0, 1, allow_nan=False)
 scored_clusters = st.lists(st.tuples(scores, st.integers(0, 30)), min_size=1, max_size=120)
@@ -123,12 +128,7 @@ def test_holm_adjusts_for_all_that_have_a_p_value():
     estimates = [Estimate(value=0.1, n=20, n_clusters=20, p=p) for p in (0.03, 0.01, None, 0.04)]
     results = adjusted(estimates)
     # By hand: 3 x 0.01, 2 x 0.03, and the last never under the one before it.
-    assert [each.p_adjusted for each in results] == [
-        pytest.approx(0.06),
-        pytest.approx(0.03),
-        None,
-        pytest.approx(0.06),
-    ]
+    assert [each.p_adjusted for each in results] == pytest.approx([0.06, 0.03, None, 0.06])
     assert [each.p for each in results] == [0.03, 0.01, None, 0.04]
     assert [each.differs() for each in results] == [False, True, False, False]
 
@@ -227,3 +227,47 @@ def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
     assert planned_detectable([1] * 10) == pytest.approx((t + t_power) * (2 * 0.25 / 10) ** 0.5)
     assert planned_detectable([1] * 400, correlation=0.3) == pytest.approx(plan * 0.7**0.5)
     assert plan < planned_detectable([2] * 200) < planned_detectable([2] * 200, within=1.0)
+
+
+# --- repeats ---------------------------------------------------------------------------------------------------------
+
+
+def of_samples(*rights: tuple[int, ...]):
+    """Repeats of samples with these scores by epoch, each in a cluster of its own."""
+    places = np.repeat(np.arange(len(rights)), [len(each) for each in rights])
+    return repeats_of(places, np.array([value for each in rights for value in each], float), np.arange(len(rights)))
+
+
+def test_pass_k_counts_all_and_any_of_k_runs():
+    found = of_samples((1, 1, 1, 1), (1, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0))
+    assert found.epochs == 4
+    assert found.pass_hat[1].value == found.pass_at[1].value == pytest.approx(7 / 16)
+    # Of the six pairs of epochs, both are right in 6, 1, 0 and 0, and any is in 6, 5, 0 and 3.
+    assert (found.pass_hat[2].value, found.pass_at[2].value) == (pytest.approx(7 / 24), pytest.approx(14 / 24))
+    assert (found.pass_hat[4].value, found.pass_at[4].value) == (0.25, 0.75)
+    assert found.flips.value == 0.5
+
+
+def test_summaries_of_several_epochs_have_repeats():
+    records = [
+        end_to_end(made_sample(f"s{at}"), call("2*3"), answer=f"rows: {7 if epoch <= at % 2 else 9}", epoch=epoch)
+        for at in range(20)
+        for epoch in range(2)
+    ]
+    found = summarise(records).modes["end-to-end"].repeats
+    assert (found.flips.value, found.pass_hat[2].value, found.pass_at[2].value) == (0.5, 0.5, 1.0)
+    assert found.rerun.lower < 0.75 < found.rerun.upper
+    assert len(repeats_table([summarise(records)])) == 1
+    assert "repeats" not in summarise(records[::2]).modes["end-to-end"].model_dump()
+
+
+@pytest.mark.parametrize("unsure", [0.05, 0.6])
+def test_the_interval_covers_the_mean_over_all_runs(unsure):
+    random = np.random.default_rng(2)
+    covered = []
+    for _ in range(600):
+        chances = np.where(random.random(40) < unsure, random.random(40), 1.0)
+        values = (random.random((3, 40)) < chances).astype(float)
+        interval = rerun_interval(np.tile(np.arange(40), 3), values.ravel())
+        covered.append(interval.lower <= chances.mean() <= interval.upper)
+    assert np.mean(covered) >= 0.95

@@ -32,7 +32,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.review.app import render
 from agrotools.build.review.material import open_material
-from agrotools.build.review.presenting import present
+from agrotools.build.review.presenting import Pictures, present
 from agrotools.build.sources import build_sources
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
@@ -438,7 +438,9 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
         assert result.exit_code == 0, result.output
     assert "with 2 images" in result.output
     material = open_material(str(folder))
-    assert "(not known)" in render("sample.html.j2", shown=present(material, stated.sample, {}, {}))
+    assert "(not known)" in render(
+        "sample.html.j2", shown=present(material, Pictures(material), stated.sample, stated.sample.id)
+    )
     build_sources([f"sessions={folder}"], tmp_path / "bench")
     assert validate_folder(tmp_path / "bench") == []
     (sample,) = load_folder(tmp_path / "bench").samples

@@ -135,11 +135,10 @@ class ReviewServer:
         self.process.communicate()
 
 
-def start_review(*arguments: str | Path, command: str = "review", stdin: int | None = None) -> ReviewServer:
-    """Start the command (``review`` or ``grade``) and wait for its address; ``stdin`` may be a terminal."""
+def start_review(*arguments: str | Path, command: str = "review") -> ReviewServer:
+    """Start the command (``review`` or ``grade``) and wait for its address."""
     process = subprocess.Popen(
         [*AGROTOOLS, command, *map(str, arguments)],
-        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -154,9 +153,9 @@ def start_review(*arguments: str | Path, command: str = "review", stdin: int | N
 
 
 @contextmanager
-def reviewing(*arguments: str | Path, command: str = "review", stdin: int | None = None) -> Iterator[ReviewServer]:
+def reviewing(*arguments: str | Path, command: str = "review") -> Iterator[ReviewServer]:
     """A running review that is ended as by Ctrl-C."""
-    server = start_review(*arguments, command=command, stdin=stdin)
+    server = start_review(*arguments, command=command)
     try:
         yield server
     finally:

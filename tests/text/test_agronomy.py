@@ -2,10 +2,7 @@
 
 import math
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.text.expressions import ExpressionError, evaluate
 
@@ -31,29 +28,6 @@ from agrotools.text.expressions import ExpressionError, evaluate
 )  # fmt: skip
 def test_golden_values(expression, value):
     assert evaluate(expression) == pytest.approx(value, rel=1e-12)
-
-
-matrices = st.integers(1, 4).flatmap(
-    lambda n: st.tuples(
-        *(st.lists(st.floats(-3, 3), min_size=n, max_size=n) for _ in range(2)),
-        *(st.lists(st.floats(-1, 1), min_size=n * n, max_size=n * n) for _ in range(2)),
-    )
-)
-
-
-@given(matrices)
-def test_jeffries_matusita_is_a_bounded_symmetric_distance(drawn):
-    mean_a, mean_b, *roots = drawn
-    n = len(mean_a)
-    covariances = []
-    for root in roots:
-        factor = np.array(root).reshape(n, n)
-        covariances.append((factor @ factor.T + np.eye(n)).tolist())
-    variables = {"ma": mean_a, "mb": mean_b, "ca": covariances[0], "cb": covariances[1]}
-    value = evaluate("jm(ma, ca, mb, cb)", variables)
-    assert 0 <= value <= 2
-    assert value == pytest.approx(evaluate("jm(mb, cb, ma, ca)", variables), abs=1e-9)
-    assert evaluate("jm(ma, ca, ma, ca)", variables) == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -15,52 +15,11 @@ whole = st.integers(-(10**12), 10**12)
 real = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 6))
 
 
-@st.composite
-def whole_number_trees(draw, depth: int = 4):
-    """(expression, exact value) built of whole numbers and operations that keep them whole."""
-    if depth == 0 or draw(st.booleans()):
-        value = draw(st.integers(0, 10**9))
-        return str(value), Fraction(value)
-    remaining, left_value = draw(whole_number_trees(depth=depth - 1))
-    right, right_value = draw(whole_number_trees(depth=depth - 1))
-    sign = draw(st.sampled_from(["+", "-", "*", "//", "%"]))
-    if sign in "//%" and right_value == 0:
-        sign = "+"
-    value = {
-        "+": lambda: left_value + right_value,
-        "-": lambda: left_value - right_value,
-        "*": lambda: left_value * right_value,
-        "//": lambda: Fraction(left_value // right_value),
-        "%": lambda: left_value % right_value,
-    }[sign]()
-    return f"({remaining}) {sign} ({right})", value
-
-
-@given(whole_number_trees())
-def test_whole_numbers_are_exact(tree):
-    expression, value = tree
-    assert evaluate(expression) == value
-
-
-@given(st.integers(-(10**300), 10**300), st.integers(1, 10**300))
-def test_division_is_rounded_once(a, b):
-    assert evaluate("a / b", {"a": a, "b": b}) == float(Fraction(a, b))
-
-
 @given(st.lists(real, min_size=1, max_size=30))
 def test_sum_and_mean_are_rounded_once(values):
     exact = sum(map(Fraction, values))
     assert evaluate("sum(v)", {"v": values}) == float(exact)
     assert evaluate("mean(v)", {"v": values}) == float(exact / len(values))
-
-
-@given(st.lists(real, min_size=2, max_size=30))
-def test_variance_follows_its_definition(values):
-    centre = sum(map(Fraction, values)) / len(values)
-    squares = sum((Fraction(value) - centre) ** 2 for value in values)
-    assert evaluate("var(v)", {"v": values}) == pytest.approx(float(squares / (len(values) - 1)), rel=1e-14)
-    assert evaluate("var(v, ddof=0)", {"v": values}) == pytest.approx(float(squares / len(values)), rel=1e-14)
-    assert evaluate("std(v)", {"v": values}) == pytest.approx(math.sqrt(squares / (len(values) - 1)), rel=1e-14)
 
 
 @given(st.lists(real, min_size=1, max_size=30), st.integers(0, 100))
@@ -162,11 +121,6 @@ def test_any_call_gives_a_value_or_a_refusal(name, arguments):
         evaluate(f"{name}({', '.join(arguments)})", variables)
     except ExpressionError as error:
         assert error.hint  # noqa: PT017
-
-
-def test_every_function_is_documented():
-    assert [name for name, function in FUNCTIONS.items() if not function.__doc__] == []
-    assert len(FUNCTIONS) >= 40
 
 
 def test_steps_come_in_order_and_end_with_the_whole():

@@ -36,8 +36,7 @@ ONE = {"more": ("yes",), "trees": ("61",)}
     ],
 )  # fmt: skip
 def test_the_last_complete_form_counts(text: str, values):
-    found = read_submission(text, BOTH)
-    assert (found and dict(found.values)) == values
+    assert read_submission(text, BOTH) == values
 
 
 @pytest.mark.parametrize(
@@ -126,11 +125,6 @@ def test_unknown_abstains_with_its_reason_too(text: str):
     assert refuses([TREES], f"trees: {text}")
     assert refuses([LANTANA], f"weed: {text}")
     assert not refuses([TREES], "trees: unknown, else 61")
-
-
-@pytest.mark.parametrize("text", ["1 or " * 5_000 + "1", "=1" * 5_000, "(" * 5_000, "[" * 5_000 + "{" * 5_000])
-def test_a_repeated_value_is_none(text: str):
-    assert not is_complete(f"trees: {text}", asked_items([TREES]))
 
 
 @given(st.text(max_size=300))

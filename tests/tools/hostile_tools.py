@@ -68,7 +68,7 @@ def environment() -> Environment:
     return Environment(
         names=tuple(sorted(os.environ)),
         core_limit=resource.getrlimit(resource.RLIMIT_CORE)[0],
-        memory_limit_mb=resource.getrlimit(resource.RLIMIT_AS)[0] / 2**20,
+        memory_limit_mb=resource.getrlimit(resource.RLIMIT_DATA)[0] / 2**20,
         stdin=sys.stdin.read(),
         backend=backend_in_use(),
         dice=random.random(),

@@ -300,7 +300,7 @@ WEIGHTS = bytearray(0 if os.getpid() == {test} else 2 * 2**30)
 
 
 async def test_a_tool_whose_module_does_not_fit_into_the_memory_is_a_limit(workspace, tmp_path, monkeypatch):
-    # the module is small here and large in a worker, whose address space is limited
+    # the module is small here and large in a worker, whose memory is limited
     (tmp_path / "large_module.py").write_text(LARGE_MODULE.format(test=os.getpid()))
     monkeypatch.syspath_prepend(tmp_path)
     large = importlib.import_module("large_module").large

@@ -22,6 +22,9 @@ from agrotools.vision.learned.weights import find_weights, library, weight_files
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
 needs_open_clip = pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
+needs_gpu = pytest.mark.skipif(
+    not torch_is_here or not library("torch").cuda.is_available(), reason="needs a GPU, torch and transformers"
+)
 pytestmark = [
     pytest.mark.usefixtures("no_network"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
@@ -204,6 +207,50 @@ def test_a_box_gets_a_mask(tmp_path: Path) -> None:
     one = masks_in_boxes(PIXELS, boxes[:1], weights)
     assert np.array_equal(one[0], masks[0])
     assert masks_in_boxes(PIXELS, boxes[:0], weights).shape == (0, 60, 90)
+
+
+def _answers(folder: Path) -> list[Any]:
+    """What each kind of model says of one picture, from weights made anew in a folder."""
+    from agrotools.vision.learned.description import describe, rank_names
+    from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
+
+    folder.mkdir()
+    found = find_by_text(PIXELS, WHOLE, "apple tree", _made(_grounding_dino, folder / "dino"), score_min=0.0)
+    masks = masks_in_boxes(PIXELS, np.array([[10.0, 10, 40, 40]]), _made(_sam2, folder / "sam2"))
+    text = describe(PIXELS, WHOLE, None, _made(_florence2, folder / "florence2")).text
+    ranked = rank_names(PIXELS, WHOLE, ["lantana", "weed"], _made(_open_clip, folder / "clip")).candidates
+    return [found.boxes, found.scores, masks.astype(float), text, dict(ranked)]
+
+
+@needs_gpu
+@needs_open_clip
+def test_a_gpu_says_what_the_cpu_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    before = torch.cuda.memory_allocated()
+    on_gpu = _answers(tmp_path / "gpu")
+    assert torch.cuda.memory_allocated() > before
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for gpu, cpu in zip(on_gpu, _answers(tmp_path / "cpu"), strict=True):
+        assert gpu == (cpu if isinstance(cpu, str) else pytest.approx(cpu, abs=1e-3))
+
+
+@needs_gpu
+async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
+    from agrotools.core import SampleFile, ToolCall
+    from agrotools.tools.execution import ToolExecutor
+    from agrotools.tools.workspace import Workspace
+
+    finder, outliner = (_made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2))
+    workspace = Workspace((SampleFile(name="photo", path=str(field), kind="image"),), tmp_path / "artifacts")
+    call = ToolCall(tool="segment_objects", arguments={"image": "photo", "text": "apple tree", "score_min": 0.0})
+    async with ToolExecutor(1, backends={"segment_objects": f"learned:{finder}+{outliner}"}) as executor:
+        outcomes = [await executor.run(call, workspace, ["segment_objects"]) for _ in range(2)]
+        assert len(executor.worker_pids) == 1
+    assert outcomes[0].observation == outcomes[1].observation
+    assert outcomes[0].observation.error is None
+    assert outcomes[0].observation.result is not None
+    assert outcomes[0].observation.result["count"] > 0
 
 
 @needs_torch

@@ -34,7 +34,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
 from agrotools.scoring.metrics import FAS, is_invalid
-from agrotools.scoring.pairs import NO_TWIN, Pair, pair_of, refusals
+from agrotools.scoring.slots import NO_TWIN, Pair, pair_of, refusals
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, needs_answers
@@ -122,7 +122,11 @@ def attribute_run(
         others = opened.benchmark.samples if opened.benchmark else None
         predicted = tool_noise([*samples.values()], others, progress=progress)
         attribution = attribution.model_copy(update={"tool_noise": predicted})
-    write_attribution(run, attribution)
+    write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
+    if (run / SCORES_FILE).exists():
+        scores = orjson.loads((run / SCORES_FILE).read_bytes())
+        scores["attribution"] = stored_split(run)  # the same without its samples
+        write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
     return attribution
 
 
@@ -151,15 +155,6 @@ class Rerun:
         asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
         fields = {**baseline, **stored_options(manifest), "mode": "end-to-end", **asked}
         return prepare_run(EvalConfig.model_validate(fields), benchmark).source
-
-
-def write_attribution(run: Path, attribution: Attribution) -> None:
-    """Write ``attribution.json``, and the same without its samples under ``attribution`` in ``scores.json``."""
-    write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-    if (run / SCORES_FILE).exists():
-        scores = orjson.loads((run / SCORES_FILE).read_bytes())
-        scores["attribution"] = stored_split(run)
-        write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
 
 
 def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[str, int]]:
@@ -202,6 +197,10 @@ async def _attribute(
     games: dict[int, SampleGame] = {}
     asked: list[tuple[int, tuple[Step, ...]]] = []
 
+    async def note(at: int, history: tuple[Step, ...]) -> None:
+        """Count a request instead of sending it."""
+        asked.append((at, history))
+
     async def play(at: int) -> Shares:
         record, scores, twin_refused = records[at]
         with TemporaryDirectory(prefix="agrotools-") as scratch:
@@ -209,10 +208,12 @@ async def _attribute(
                 record, scores, call_runner(record, opened, executor, Path(scratch)), twin_refused=twin_refused
             )
             if rerun:
-                game.ask = partial(_noted, asked, at)
+                game.ask = partial(note, at)
             return await game.shares()
 
-    async with executor_of(opened, workers) as executor:
+    manifest, cache = opened.manifest, ResultCache(cache_dir("tool-results"))
+    backends = {name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)}
+    async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
         results = await _each(play, range(len(records)), "samples", progress)
     if rerun is None or source is None or not asked:
         return results
@@ -231,27 +232,22 @@ async def _each(
     act: Callable[[int], Awaitable[Shares]], places: Sequence[int], what: str, progress: Progress
 ) -> list[Shares]:
     """Return the result of ``act`` for each place, a few at a time."""
-    results: dict[int, Shares] = {}
-    waiting = iter(places)
+    free, done = asyncio.Semaphore(_IN_WORK), 0
     progress(what, 0, len(places))
 
-    async def take() -> None:
-        for at in waiting:
-            results[at] = await act(at)
-            progress(what, len(results), len(places))
+    async def one(at: int) -> Shares:
+        nonlocal done
+        async with free:
+            shares = await act(at)
+        progress(what, done := done + 1, len(places))
+        return shares
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(_IN_WORK):
-                group.create_task(take())
+            tasks = [group.create_task(one(at)) for at in places]
     except* AgrotoolsError as failed:
         raise failed.exceptions[0] from None
-    return [results[at] for at in places]
-
-
-async def _noted(asked: list[tuple[int, tuple[Step, ...]]], at: int, history: tuple[Step, ...]) -> None:
-    """Count a request instead of sending it."""
-    asked.append((at, history))
+    return [task.result() for task in tasks]
 
 
 async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], opened: AttributedRun, at: int) -> Shares:
@@ -290,12 +286,6 @@ async def _expected(
     a_request = round(tokens / (each or 1))
     low, high = (n * price.usd(a_request, out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
     return Estimate(source.name, n, n * a_request, (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
-
-
-def executor_of(opened: AttributedRun, workers: int) -> ToolExecutor:
-    """Return an executor with those back-ends of the run that give the same result again."""
-    backends = {name: each for name, each in opened.manifest.backends.items() if _is_repeatable(name, each)}
-    return ToolExecutor(workers=workers, cache=ResultCache(cache_dir("tool-results")), backends=backends)
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:

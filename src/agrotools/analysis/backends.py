@@ -122,6 +122,7 @@ def compare_backends(
         gains = [value - before for value, before in zip(values, first or values, strict=True)]
         named = tool != COUNTING
         shown = [pictures[place] for place in read]
+        pack = load_pack(backend.removeprefix(PACK)) if backend.startswith(PACK) else None
         scores.append(
             BackendScore(
                 backend=backend,
@@ -132,7 +133,9 @@ def compare_backends(
                 worse=sum(sign * gain < 0 for gain in gains),
                 refused=sum(result.refused for result in results) / len(read),
                 likeliest=sum(result.likeliest for result in results) / len(read) if named else None,
-                seen=_seen(backend, [picture.path for picture in shown]),
+                seen=sum(pack.has_seen(hashlib.sha256(one.path.read_bytes()).hexdigest()) for one in shown)
+                if pack
+                else 0,
                 unreadable=unreadable,
                 unknown=_unknown_labels(tool, backend, shown, crop) if named else (),
                 ms=ms[backend],
@@ -223,7 +226,6 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
 
 
 def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:
-    """Return the labels that no name of a back-end means."""
     names = kb_names()
     if backend.startswith(LEARNED):
         given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
@@ -231,10 +233,3 @@ def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], 
         given = list(recogniser_for(backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path).labels)
     labels = sorted({one.label for one in pictures})
     return tuple(label for label in labels if not any(names.mean_same(label, name, crop) for name in given))
-
-
-def _seen(backend: str, paths: Sequence[Path]) -> int:
-    if not backend.startswith(PACK):
-        return 0
-    pack = load_pack(backend.removeprefix(PACK))
-    return sum(pack.has_seen(hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths)

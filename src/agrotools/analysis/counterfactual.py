@@ -74,7 +74,7 @@ from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
 """Function that asks the model for its answer after these calls and results; it returns None if there is none."""
@@ -156,8 +156,10 @@ class SampleGame:
         values: dict[frozenset[str], Fraction] = {}
         names: dict[str, Parts] = {}
         merged: list[Parts] = []
+        tools = {TOOL + step.tool for step in self.steps}
+        players = ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
         while lost:
-            names = {_name(group): group for group in _groups(self._players(), merged)}
+            names = {_name(group): group for group in _groups(players, merged)}
             try:
                 subsets = chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
                 values = {
@@ -186,10 +188,6 @@ class SampleGame:
         """Ask the model from now on; results of tools are kept."""
         self.ask = ask
         self._answers.clear()
-
-    def _players(self) -> list[str]:
-        tools = {TOOL + step.tool for step in self.steps}
-        return ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
 
     def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
         """Return the parts that share points by assumption, and why."""
@@ -417,7 +415,6 @@ class SampleGame:
             raise JointError(Parts(unknown | others))
 
     def _figure_score(self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]) -> Fraction:
-        """Return the score of the last figure that is drawn in a coalition."""
         own = [each.step for each in self.own if each]
         drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
         extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
@@ -464,7 +461,6 @@ def _groups(players: Sequence[str], merged: Sequence[Parts]) -> list[Parts]:
 
 
 def _field(ref: str) -> str:
-    """Return the field of a result that a reference begins with."""
     return ref.strip().partition("observation.")[2].partition(".")[0].partition("[")[0]
 
 

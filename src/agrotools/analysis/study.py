@@ -2,6 +2,13 @@
 
 A study stores no state of its own. Its folder holds an ordinary run folder for each combination, so that the same
 command resumes it after any interruption, and all commands for runs work on its parts.
+
+The harness (protocol or agent around a model) is a factor: runs of the same models in the same harnesses form a table.
+The variance of its mean scores has three parts: models, harnesses, and what they do together (a harness that helps some
+models alone). Each part is the sum of squares of a balanced two-way analysis of variance, less what sampling noise adds
+to it by the cluster-robust covariance of the means (as omega squared corrects eta squared: Hays 1963, "Statistics for
+Psychologists"), and at least 0. Intervals are 95 % percentiles over bootstrap draws of clusters, which carry that noise
+twice.
 """
 
 import asyncio
@@ -13,10 +20,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from agrotools.analysis.harness import HarnessEffects, harness_effects
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
-from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
+from agrotools.core.base import EndpointRefusal, EndpointUnreachable, FloatArray, count_text, np
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
 from agrotools.runner.config import DEFAULT_PROTOCOL, EvalConfig, check_keys, read_config, read_toml, resolve_settings
@@ -28,7 +34,18 @@ from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
 from agrotools.scoring import Summary
-from agrotools.scoring.comparisons import differences_between
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.comparisons import common_samples, differences_between, headline_metrics, values_on
+from agrotools.scoring.statistics import (
+    BOOTSTRAP_DRAWS,
+    MIN_CLUSTERS,
+    Interval,
+    adjusted,
+    cluster_sums,
+    estimate_difference,
+    estimate_mean,
+)
+from agrotools.scoring.statistics import Estimate as Mean
 from agrotools.scoring.summary import RunDifference
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
@@ -83,6 +100,27 @@ class RunState(NamedTuple):
     @property
     def complete(self) -> bool:
         return not self.problem and self.finished == self.planned
+
+
+PARTS = ("models", "harnesses", "models x harnesses")
+
+
+class HarnessEffects(NamedTuple):
+    """Scores of models in harnesses, on the samples of a benchmark that all these runs have."""
+
+    benchmark: str
+    tools: str
+    mode: Mode
+    metric: str
+    models: Sequence[str]
+    harnesses: Sequence[str]
+    means: dict[tuple[str, str], Mean]
+    """Mean score by model and harness."""
+    differences: list[Mean]
+    """Each harness but the first, minus the first, over the mean scores of the models; adjusted together."""
+    shares: dict[str, Mean]
+    """Share of the variance of the means by part, in [0, 1]; empty with one model, with fewer than ten clusters, and
+    if the means differ no more than by sampling noise."""
 
 
 class StudyResult(NamedTuple):
@@ -349,7 +387,13 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         and (one.config.tools == other.config.tools or (one.label, one.harness) == (other.label, other.harness))
     ]
     aggregators = [each.tally for each in rescored if each.tally is not None]
-    complete = [_complete_modes(summary) for _, summary in scored]
+    complete: list[Summary] = []
+    for _, summary in scored:  # modes with missing records have no headline here
+        modes = {
+            mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
+            for mode, part in summary.modes.items()
+        }
+        complete.append(summary.model_copy(update={"modes": modes}))
     differences = differences_between(complete, aggregators, pairs)
     factors = [
         (run.benchmark, run.config.tools, run.config.agent_model or run.config.model, run.harness or summary.protocol)
@@ -362,10 +406,73 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
     return StudyResult(study, states, scored, differences, harness_effects(factors, complete, aggregators))
 
 
-def _complete_modes(summary: Summary) -> Summary:
-    """Return the summary with headlines only in modes without missing records."""
-    modes = {
-        mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
-        for mode, part in summary.modes.items()
+# --- harnesses --------------------------------------------------------------------------------------------------------
+
+
+def harness_effects(
+    runs: Sequence[tuple[str, str, str, str]], summaries: Sequence[Summary], tallies: Sequence[RunAggregator]
+) -> list[HarnessEffects]:
+    """Return the effects for each benchmark, list of tools and mode but step-by-step.
+
+    Models that lack one of the harnesses are left out, and before them the harnesses of a single model.
+
+    Args:
+        runs: benchmark, tools, model and harness of each run.
+    """
+    grids: dict[tuple[str, str, Mode, str], dict[tuple[str, str], RunAggregator]] = {}
+    for (benchmark, tools, model, harness), summary, tally in zip(runs, summaries, tallies, strict=True):
+        for mode, metric in headline_metrics(summary, tally) if harness != "none" else ():
+            if mode != "step-by-step":
+                grids.setdefault((benchmark, tools, mode, metric), {})[model, harness] = tally
+    effects: list[HarnessEffects] = []
+    for (benchmark, tools, mode, metric), grid in grids.items():
+        models, harnesses = (dict.fromkeys(each[at] for each in grid) for at in (0, 1))
+        common = [name for name in harnesses if sum((each, name) in grid for each in models) > 1] or [*harnesses]
+        complete = [model for model in models if all((model, name) in grid for name in common)]
+        names = [*product(complete, common)]
+        samples = common_samples([grid[name] for name in names], mode, metric)
+        if len(common) < 2 or not samples:
+            continue
+        columns = [values_on(samples, grid[name], mode, metric) for name in names]
+        scores, clusters = np.array([values for values, _ in columns]), columns[0][1]
+        first, *others = scores.reshape(len(complete), len(common), -1).mean(axis=0)
+        means = {name: estimate_mean(values, clusters) for name, values in zip(names, scores, strict=True)}
+        differences = adjusted([estimate_difference(values, first, clusters) for values in others])
+        shares = variance_shares(scores, clusters, len(complete)) if len(complete) > 1 else {}
+        effects.append(HarnessEffects(benchmark, tools, mode, metric, complete, common, means, differences, shares))
+    return effects
+
+
+def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) -> dict[str, Mean]:
+    """Return the share of each of :data:`PARTS` in the variance of mean scores; empty if it cannot be estimated.
+
+    Args:
+        scores: scores of the samples, of shape (models * harnesses, samples), model by model.
+        clusters: the cluster of each sample.
+    """
+    n_runs, n = scores.shape
+    sizes = cluster_sums(scores[0], clusters)[0]
+    if (k := len(sizes)) < MIN_CLUSTERS:
+        return {}
+    sums = np.array([cluster_sums(values, clusters)[1] for values in scores])
+    means = scores.mean(axis=1)
+    residuals = sums - means[:, None] * sizes
+    covariance = residuals @ residuals.T / n**2 * k / (k - 1)
+    averaging = [np.full((size, size), 1 / size) for size in (n_models, n_runs // n_models)]
+    centring = [np.eye(len(each)) - each for each in averaging]
+    forms = [np.kron(centring[0], averaging[1]), np.kron(averaging[0], centring[1]), np.kron(*centring)]
+
+    def shares(of: FloatArray, noises: int) -> FloatArray:
+        parts = [np.einsum("...i,ij,...j", of, form, of) - noises * np.trace(form @ covariance) for form in forms]
+        positive = np.maximum(parts, 0.0)
+        return positive / np.maximum(positive.sum(axis=0), 1e-12)
+
+    if not (estimated := shares(means, 1)).any():
+        return {}
+    weights = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=BOOTSTRAP_DRAWS)
+    lower, upper = np.quantile(shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1)
+    values = zip(PARTS, estimated.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    return {
+        part: Mean(value=value, interval=Interval(lower=low, upper=high), n=n, n_clusters=k)
+        for part, value, low, high in values
     }
-    return summary.model_copy(update={"modes": modes})

@@ -32,8 +32,7 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 if TYPE_CHECKING:
-    from agrotools.analysis.harness import HarnessEffects
-    from agrotools.analysis.study import RunState, StudyResult
+    from agrotools.analysis.study import HarnessEffects, RunState, StudyResult
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
@@ -82,18 +81,18 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
         cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
         harness = harness or next((summary.protocol for summary in found), DASH)
         table.add_row(name, *[harness] * shows_harness, *[tools] * shows_tools, *cells)
-    lettered = any(letters.values())
     table.notes += [_INTERVAL, *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic)]
-    table.notes += [_group_legend(result)] if lettered else _without_letters(summaries)
+    if any(letters.values()):
+        table.notes.append(
+            "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by "
+            f"sample, clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."
+        )
+    elif len(summaries) > 1:
+        quick = any(summary.quick for summary in summaries)
+        why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
+        table.notes.append(f"No letters, because {why}.")
     table.notes += [_TOOLS_NEEDED] * shows_tools + notes.numbered()
     return table
-
-
-def _without_letters(summaries: Sequence[Summary]) -> list[str]:
-    """Return the reason why no column has letters; empty for a single run."""
-    quick = any(summary.quick for summary in summaries)
-    why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
-    return [f"No letters, because {why}."] * (len(summaries) > 1)
 
 
 def _score_cell(
@@ -218,13 +217,6 @@ def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> 
 
 def _n_compared(result: "StudyResult") -> int:
     return sum(each.difference.p_adjusted is not None for each in result.differences)
-
-
-def _group_legend(result: "StudyResult") -> str:
-    return (
-        "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by sample, "
-        f"clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."
-    )
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import UNKNOWN, format_answer
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import get_tool
 
 SCALES = (0.0, 0.5, 1.0, 2.0)
@@ -130,7 +130,6 @@ def _agreement(tool: str) -> Mapping[str, str]:
 
 
 def _donors(samples: Sequence[Sample], folds: Mapping[str, int]) -> dict[str, list[Donor]]:
-    """Return the donors of each tool."""
     donors: dict[str, list[Donor]] = {}
     for sample in samples:
         calls: dict[str, list[int]] = {}
@@ -208,9 +207,13 @@ class _NoisySample:
             elif live_arguments(step, results) is None and any(each is None for each in results):
                 results.append(None)
             else:
-                place = n_calls[step.tool] % len(giver.calls)
+                true, seen = giver.calls[n_calls[step.tool] % len(giver.calls)]
                 n_calls[step.tool] += 1
-                results.append(_with_error(truth, *giver.calls[place], scales.get(step.tool, 1.0), rng[step.tool]))
+                scale, draws = scales.get(step.tool, 1.0), rng[step.tool]
+                if seen is not None:
+                    results.append(cast("Values", _value_with_error(truth, true, seen, scale, draws)))
+                else:
+                    results.append(None if draws.random() < scale else truth)
         return results
 
     def _score(self, results: Sequence[Values | None]) -> float:
@@ -262,22 +265,12 @@ def _computed(step: ReferenceStep, truth: Values, results: Sequence[Values | Non
 
 
 def _drawn(arguments: Arguments, spec: Values) -> JsonValue:
-    """Return the series of a chart with the values of its arguments."""
     series = cast("list[Values]", spec.get("series") or [])
     given = cast("list[Values]", arguments.get("series") or [])
     if len(series) != len(given):
         return cast(JsonValue, series)
     return [{**old, **{name: new[name] for name in ("x", "y") if new.get(name) is not None}}
             for old, new in zip(series, given, strict=True)]  # fmt: skip
-
-
-def _with_error(
-    truth: Values, donor_truth: Values, donor_result: Values | None, scale: float, rng: Random
-) -> Values | None:
-    """Return a truth with the error of a donor's call."""
-    if donor_result is None:
-        return None if rng.random() < scale else truth
-    return cast("Values", _value_with_error(truth, donor_truth, donor_result, scale, rng))
 
 
 def _value_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale: float, rng: Random) -> JsonValue:

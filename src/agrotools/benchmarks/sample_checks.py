@@ -32,8 +32,7 @@ from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve
 from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
-from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.text.units import canonical_unit
 from agrotools.tools import Tool, get_tool
 

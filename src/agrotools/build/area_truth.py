@@ -26,12 +26,8 @@ def halves(columns: int, rows: int) -> tuple[list[Part], list[Part]]:
 def quarters(columns: int, rows: int) -> list[Part]:
     """Return the quarters of a picture, row by row."""
     x, y = columns // 2, rows // 2
-    return [
-        ("top left", (0, 0, x, y)),
-        ("top right", (x, 0, columns, y)),
-        ("bottom left", (0, y, x, rows)),
-        ("bottom right", (x, y, columns, rows)),
-    ]
+    across, down = (("left", 0, x), ("right", x, columns)), (("top", 0, y), ("bottom", y, rows))
+    return [(f"{row} {side}", (x0, y0, x1, y1)) for row, y0, y1 in down for side, x0, x1 in across]
 
 
 def cut_out(pixels: NDArray[Any], region: Region | Sequence[int] | None) -> NDArray[Any]:
@@ -61,10 +57,6 @@ class AreaTruth:
     @property
     def veg_px(self) -> int:
         return self.crop_px + self.weed_px + self.unnamed_px
-
-    @property
-    def named_px(self) -> int:
-        return self.crop_px + self.weed_px
 
     @property
     def soil_px(self) -> int:
@@ -98,7 +90,8 @@ class AreaTruth:
         pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
         areas = {name: round_significant(count * (gsd_m or 0) ** 2, digits) for name, count in pixels.items()}
         area_m2: JsonValue = None if gsd_m is None else {**areas}
-        weed_share = 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
+        named_px = self.crop_px + self.weed_px
+        weed_share = 100.0 * self.weed_px / named_px if named_px else math.nan
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
             **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},
@@ -151,52 +144,6 @@ class Tolerance(NamedTuple):
     rel_tol: float = 0.0
 
 
-def _of_ratio(*covers: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
-
-
-def _of_difference(first: float, second: float) -> Tolerance:
-    combined = math.hypot(_relative(first) * first, _relative(second) * second)
-    return Tolerance(abs_tol=_rounded(combined + _BEYOND * abs(first - second)))
-
-
-def _of_sum(*parts: float) -> Tolerance:
-    combined = math.hypot(*(_PARENT_SHARE * part for part in parts))
-    return Tolerance(abs_tol=_rounded(combined + _BEYOND * sum(parts)))
-
-
-def _of_share(first: float, second: float) -> Tolerance:
-    share = first / (first + second)
-    combined = share * (1.0 - share) * math.hypot(_relative(first), _relative(second))
-    return Tolerance(abs_tol=_rounded(100.0 * (combined + _BEYOND * share)))
-
-
-def _of_cover(cover: float, *limits: float) -> Tolerance:
-    near = [abs(cover - limit) for limit in limits]
-    return Tolerance(abs_tol=_rounded(min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *near)))
-
-
-def _larger(value: float, points: float, part: float) -> Tolerance:
-    return Tolerance(abs_tol=_rounded(max(points, part * value)))
-
-
-TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
-    "quotient": _of_ratio,
-    "product": _of_ratio,
-    "difference": _of_difference,
-    "sum": _of_sum,
-    "share": _of_share,
-    "cover": _of_cover,
-    "larger": _larger,
-}
-"""Tolerance functions by kind of value.
-
-``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
-of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
-bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
-"""
-
-
 def _relative(cover: float) -> float:
     return min(COVER_POINTS / cover, _PARENT_SHARE) if cover > 0 else _PARENT_SHARE
 
@@ -204,3 +151,42 @@ def _relative(cover: float) -> float:
 def _rounded(value: float) -> float:
     """Round to three significant digits, so that tolerances are readable in files."""
     return float(f"{value:.3g}")
+
+
+def _of_ratio(*covers: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
+
+
+def _of_difference(first: float, second: float) -> float:
+    return math.hypot(_relative(first) * first, _relative(second) * second) + _BEYOND * abs(first - second)
+
+
+def _of_share(first: float, second: float) -> float:
+    share = first / (first + second)
+    combined = share * (1.0 - share) * math.hypot(_relative(first), _relative(second))
+    return 100.0 * (combined + _BEYOND * share)
+
+
+def _absolute(tolerance: Callable[..., float]) -> Callable[..., Tolerance]:
+    return lambda *values: Tolerance(abs_tol=_rounded(tolerance(*values)))
+
+
+TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
+    "quotient": _of_ratio,
+    "product": _of_ratio,
+    "difference": _absolute(_of_difference),
+    "sum": _absolute(lambda *parts: math.hypot(*(_PARENT_SHARE * part for part in parts)) + _BEYOND * sum(parts)),
+    "share": _absolute(_of_share),
+    "cover": _absolute(
+        lambda cover, *limits: min(
+            COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *(abs(cover - limit) for limit in limits)
+        )
+    ),
+    "larger": _absolute(lambda value, points, part: max(points, part * value)),
+}
+"""Tolerance functions by kind of value.
+
+``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
+of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
+bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
+"""

@@ -29,8 +29,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import resolved_value
-from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.services import run_now
@@ -84,9 +83,9 @@ def build_samples(
                 raise failures.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    results, tally = run_now(build()), Tally()
+    results, tally = run_now(build()), Tally(len(items))
     pairs = [item.pair for _, item in items]
-    samples = with_levels(_numbered_samples([group.prefix for group, _ in items], pairs, results, tally))
+    samples = with_levels(_numbered_samples(pairs, results, tally))
     tally.check()
     return samples, tally
 
@@ -94,24 +93,22 @@ def build_samples(
 _TWINS = 2
 
 
-def _numbered_samples(
-    prefixes: Sequence[str], pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally
-) -> list[Sample]:
-    """Return the samples with their numbers, and count broken chains in ``tally``.
+def _numbered_samples(pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
+    """Return the samples with numbers behind their ids, and count broken chains in ``tally``.
 
     Samples of equal, non-empty ``pairs`` are twins. An unanswerable sample whose twin broke is left out.
     """
     samples: list[Sample] = []
     numbers: Counter[str] = Counter()
-    tally.run += len(results)
     paired = Counter(pair for pair, one in zip(pairs, results, strict=True) if isinstance(one, Sample))
     twins: dict[str, int] = {}
-    for prefix, pair, one in zip(prefixes, pairs, results, strict=True):
+    for pair, one in zip(pairs, results, strict=True):
         if isinstance(one, ChainBroken):
-            tally.count_broken(one)
+            tally.dropped[one.reason] += 1
+            tally.first = tally.first or one
         elif one.answerable or paired[pair] == _TWINS:
-            numbers[prefix] += 1
-            samples.append(one.model_copy(update={"id": f"{prefix}-{numbers[prefix]:03d}"}))
+            numbers[one.id] += 1
+            samples.append(one.model_copy(update={"id": f"{one.id}-{numbers[one.id]:03d}"}))
             tally.keep(samples[-1])
             if pair and (first := twins.setdefault(pair, len(samples) - 1)) < len(samples) - 1:
                 for position, other in ((first, -1), (-1, first)):

@@ -7,8 +7,8 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, zip_longest
-from typing import Any, TypeVar, cast
+from itertools import combinations, product, zip_longest
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -151,8 +151,7 @@ def allocate(
     return {offer: int(number) for offer, number in zip(offers, values, strict=True) if number}
 
 
-@dataclass(frozen=True)
-class _Marginal:
+class _Marginal(NamedTuple):
     """Contribution of each offer to a total, and the cost of one less and one more; None: no more is possible."""
 
     contributions: list[int]
@@ -239,9 +238,7 @@ def choose(
     questions with an unambiguous true answer are asked. The same arguments give the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
-    chosen: list[Chosen] = []
-    used_sentences = set(used_sentences)
-    used_up: set[str] = set()
+    choice, used_up = _Choice(used_sentences), set[str]()
     # Templates about several things alternate with templates about one, so that neither group is served last.
     kinds = ([each for each in questions if (each.things == 1) == is_single] for is_single in (False, True))
     order = {question.template: index for index, question in enumerate(in_turn(kinds))}
@@ -252,25 +249,37 @@ def choose(
             candidates[key] = ask_subject(subject, question, seed)
         return candidates[key]
 
-    while len(chosen) < count:
-        uses = Counter(item.question.template for item in chosen)
-        question_counts = Counter(item.subject.name for item in chosen)
+    while len(choice.chosen) < count:
         usable = [question for question in questions if question.template not in used_up]
-        for question in sorted(usable, key=lambda question: (uses[question.template], order[question.template])):
-            settled = [item for subject in subjects if (item := candidate(subject, question)) is not None]
-            if settled:
-                break
+        usable.sort(key=lambda question: (len(choice.of_kind[question.template]), order[question.template]))
+        askable = ([item for each in subjects if (item := candidate(each, question))] for question in usable)
+        if not (settled := next(filter(None, askable), [])):
+            break
+        if item := choice.add(settled):
+            candidates[item.subject.name, item.question.template] = None
         else:
-            return chosen
-        before = [item for item in chosen if item.question is question]
-        item = worded(most_novel(settled, before, question_counts), before, used_sentences)
-        if item is None:
-            used_up.add(question.template)
-            continue
-        used_sentences.update(sentences(item.query))
-        chosen.append(item)
-        candidates[item.subject.name, question.template] = None
-    return chosen
+            used_up.add(settled[0].question.template)
+    return choice.chosen
+
+
+class _Choice:
+    """Chosen questions; no two share a sentence, nor two of one kind a wording."""
+
+    def __init__(self, used_sentences: Iterable[str] = ()) -> None:
+        self.chosen: list[Chosen] = []
+        self.of_kind = defaultdict[str, list[Chosen]](list)
+        self._asked, self._used_sentences = Counter[str](), set(used_sentences)
+
+    def add(self, settled: Sequence[Chosen]) -> Chosen | None:
+        """Choose the most novel of questions of one kind; None if none of its wordings can be used."""
+        before = self.of_kind[settled[0].question.template]
+        item = worded(_most_novel(settled, before, self._asked), before, self._used_sentences)
+        if item is not None:
+            self._used_sentences.update(sentences(item.query))
+            self._asked[item.subject.name] += 1
+            before.append(item)
+            self.chosen.append(item)
+        return item
 
 
 def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]) -> Chosen | None:
@@ -279,16 +288,11 @@ def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[st
     ``before``: earlier questions of the same kind. None if every wording is used up.
     """
     used = {other.wording for other in before}
-    for wording in item.question.wordings:
-        if wording in used:
-            continue
-        reworded = replace(item, wording=wording)
-        if not any(sentence in used_sentences for sentence in sentences(reworded.query)):
-            return reworded
-    return None
+    reworded = (replace(item, wording=wording) for wording in item.question.wordings if wording not in used)
+    return next((each for each in reworded if not any(map(used_sentences.__contains__, sentences(each.query)))), None)
 
 
-def most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
+def _most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
     """Return the candidate least like earlier answers, of subjects with the fewest samples or one more."""
     fewest = min(asked[item.subject.name] for item in settled)
     fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]
@@ -371,45 +375,23 @@ def _chosen(
     allocation: Mapping[Offer, int], offered: Mapping[Offer, Sequence[Chosen]]
 ) -> tuple[list[Chosen], dict[str, int]]:
     """Choose subject and wording of each allotted question; also return the wordings of templates that have too few."""
-    question_counts: Counter[str] = Counter()
-    of_kind: dict[str, list[Chosen]] = defaultdict(list)
-    used_sentences: set[str] = set()
-    chosen: list[Chosen] = []
-    short: dict[str, int] = {}
+    choice, short = _Choice(), dict[str, int]()
     # Offers take turns, so that the first ones do not use up subjects that others need.
     for offer in in_turn([offer] * count for offer, count in allocation.items()):
-        before = of_kind[offer.template]
+        before = choice.of_kind[offer.template]
         used_subjects = {item.subject.name for item in before}
-        available = [item for item in offered[offer] if item.subject.name not in used_subjects]
-        item = worded(most_novel(available, before, question_counts), before, used_sentences)
-        if item is None:
+        if choice.add([item for item in offered[offer] if item.subject.name not in used_subjects]) is None:
             short[offer.template] = len(before)
-            continue
-        used_sentences.update(sentences(item.query))
-        question_counts[item.subject.name] += 1
-        before.append(item)
-        chosen.append(item)
-    return chosen, short
+    return choice.chosen, short
 
 
 def _offered(stocks: Stocks, seed: int) -> dict[Offer, list[Chosen]]:
     offered: dict[Offer, list[Chosen]] = defaultdict(list)
     for source, (subjects, questions) in stocks.items():
-        for subject in subjects:
-            for question in questions:
-                if (item := ask_subject(subject, question, seed)) is not None:
-                    offered[_offer(source, item)].append(item)
+        for subject, question in product(subjects, questions):
+            if (item := ask_subject(subject, question, seed)) is not None:
+                calls, files, kind = item.instance.calls, item.instance.files, item.instance.answer_type
+                tools = len({call.tool for call in calls})
+                offer = Offer(question.template, question.task_type, source, kind, tools, len(calls), len(files))
+                offered[offer].append(item)
     return offered
-
-
-def _offer(source: str, item: Chosen) -> Offer:
-    instance, question = item.instance, item.question
-    return Offer(
-        template=question.template,
-        task_type=question.task_type,
-        source=source,
-        answer_type=instance.answer_type,
-        tools=len({call.tool for call in instance.calls}),
-        calls=len(instance.calls),
-        files=len(instance.files),
-    )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
@@ -30,7 +30,15 @@ from agrotools.core import (
 )
 from agrotools.core.base import ErrorInfo, ToolErrorKind
 from agrotools.core.files import artifact_path
-from agrotools.core.record import REF_PATTERN, Results, iter_refs, literal_value, resolve_ref, resolved_value
+from agrotools.core.record import (
+    REF_PATTERN,
+    Results,
+    iter_refs,
+    literal_value,
+    resolve_ref,
+    resolved_value,
+    update_literals,
+)
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
@@ -60,10 +68,9 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
     ``follows``: an argument comes from an earlier call. What follows from a wrong earlier answer (a region without
     pixels, an unknown name) is no error of the chain, and the sample stays.
     """
-    if error is None or error.kind in (MISSING_BACKEND, *_ANSWERS):
+    marker_not_found = error and error.kind == "missing_metadata" and error.argument == "scale_marker"
+    if error is None or marker_not_found or error.kind in (MISSING_BACKEND, *_ANSWERS):
         return
-    if error.kind == "missing_metadata" and error.argument == "scale_marker":
-        return  # The marker in the picture was not found.
     if error.kind in _BREAKDOWNS:
         why = f"step {index} ({tool}) could not be run: {error.message}"
         hint = "a benchmark is built with working tools only; try again on a machine with less to do"
@@ -84,10 +91,6 @@ class Tally:
     dropped: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
     first: BenchmarkError | None = None
-
-    def count_broken(self, error: ChainBroken) -> None:
-        self.dropped[error.reason] += 1
-        self.first = self.first or error
 
     def keep(self, sample: Sample) -> None:
         """Count the tools of a sample that lack a back-end on this machine."""
@@ -110,36 +113,25 @@ class Tally:
 
 def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
     """Return a line for each kind of samples that are missing, dropped, or need a back-end that this machine lacks."""
-    lines: list[str] = []
-    for source, share in _table(metadata, "shares").items():
-        facts = share if isinstance(share, dict) else {}
-        if "why" in facts:
-            lines.append(f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})")
-    if composed := _table(metadata, "composition"):
-        counts = cast("dict[str, list[int]]", composed["reached"])
-        made = ", ".join(f"{name} {reached} ({total})" for name, (reached, total) in counts.items())
-        absent = ", ".join(map(str, cast("list[str]", composed["absent_task_types"])))
+
+    def table(key: str) -> Mapping[str, Any]:
+        return cast("Mapping[str, Any]", value) if isinstance(value := metadata.get(key), dict) else {}
+
+    shares = [(source, facts) for source, facts in table("shares").items() if "why" in facts]
+    lines = [f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})" for source, facts in shares]
+    if composed := table("composition"):
+        made = ", ".join(f"{name} {reached} ({total})" for name, (reached, total) in composed["reached"].items())
         lines.append(f"composition, in brackets as published: {made}")
-        lines.append(f"task types without a question: {absent or 'none'}")
-    for source, reasons in _table(metadata, "left_out").items():
-        if isinstance(reasons, dict):
-            lines.append(f"{source}, left out: {_listed_counts(reasons)}")
-    if dropped := _table(metadata, "dropped"):
-        lines.append(f"dropped: {_listed_counts(dropped)}")
-    for tool, count in _table(metadata, "needs_backend").items():
+        lines.append(f"task types without a question: {', '.join(composed['absent_task_types']) or 'none'}")
+    left_out = {f"{source}, left out": reasons for source, reasons in table("left_out").items()}
+    for what, reasons in {**left_out, "dropped": table("dropped")}.items():
+        if reasons:
+            lines.append(f"{what}: {', '.join(f'{count} {reason}' for reason, count in reasons.items())}")
+    for tool, count in table("needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
         hint = _BACKEND_HINTS.get(tool, "see its back-ends: agrotools tools describe {tool}").format(tool=tool)
         lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {hint}")
     return lines
-
-
-def _table(metadata: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValue]:
-    value = metadata.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in reasons.items())
 
 
 MOST_KEPT_BYTES = 200_000
@@ -202,13 +194,13 @@ async def record_reference(
         for index, call in enumerate(calls):
             if to_failure and (_lacks_value(call, observed) or (observed and observed[-1] is None)):
                 break
-            arguments = cast(Arguments, _with_literals(dict(call.arguments), observed))
+            arguments = cast(Arguments, update_literals(dict(call.arguments), observed))
             plain = cast(Arguments, literal_value(dict(arguments)))
             observation = (await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)).observation
             follows = to_failure or any(True for _ in iter_refs(dict(call.arguments)))
             check_observed(index, call.tool, observation.error, follows=follows)
             if to_failure:
-                truth = _without_artifacts(observation)
+                truth = None if observation.result is None else _without_artifacts(observation.result, observation)
             else:
                 truth = call.truth or await _true_result(index, call, truths, perfect, executor, toolset)
                 truths.append(truth)
@@ -248,18 +240,13 @@ async def _true_result(
         message = observation.error.message if observation.error else "no result"
         what = "fails on true values"
         raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {message}")
-    truth = _without_artifacts(observation)
-    assert truth is not None
-    return truth
+    return _without_artifacts(observation.result, observation)
 
 
-def _without_artifacts(observation: Observation) -> dict[str, JsonValue] | None:
+def _without_artifacts(result: dict[str, JsonValue], observation: Observation) -> dict[str, JsonValue]:
     """Return the result without the names of the files that the call created."""
-    if observation.result is None:
-        return None
-    names = {artifact.name for artifact in observation.artifacts}
-    result = observation.result.items()
-    return {name: value for name, value in result if not (isinstance(value, str) and value in names)}
+    names = [artifact.name for artifact in observation.artifacts]
+    return {name: value for name, value in result.items() if value not in names}
 
 
 def _lacks_value(call: PlannedCall, observed: Results) -> bool:
@@ -268,18 +255,3 @@ def _lacks_value(call: PlannedCall, observed: Results) -> bool:
         return any(resolve_ref(target, observed) is None for _, target, _ in iter_refs(dict(call.arguments)))
     except UnresolvedRef:
         return True
-
-
-def _with_literals(value: JsonValue, observed: Results) -> JsonValue:
-    """Return ``value`` with the observed value added to each reference; null if it was not observed."""
-    if isinstance(value, dict):
-        if "$ref" in value:
-            target = cast(str, value["$ref"])
-            try:
-                return {"$ref": target, "value": resolve_ref(target, observed)}
-            except UnresolvedRef:
-                return {"$ref": target, "value": None}
-        return {key: _with_literals(item, observed) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_literals(item, observed) for item in value]
-    return value

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import steps_in, steps_used
@@ -37,6 +37,7 @@ from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
 LABEL = "the files do not allow an answer"
+T = TypeVar("T")
 _SCALE_WORDS = re.compile(r"\{(?:\w+_)?(?:gsd_m|metres|disc|disc_cm)\}")
 """Words of a wording that give the scale."""
 
@@ -85,12 +86,17 @@ def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen 
     """
     pair = f"{item.subject.name} {item.query}"
     shift = zlib.crc32(pair.encode())
-    ways = [way for way in withholdings() if way.suits(item.question)]
-    start = shift % max(1, len(ways))
-    for way in sorted(ways[start:] + ways[:start], key=lambda way: way.missing or way.blank == "image"):
+    ways = _turned([way for way in withholdings() if way.suits(item.question)], shift)
+    for way in sorted(ways, key=lambda way: way.missing or way.blank == "image"):
         if (instance := _withheld(item, way, shift, subjects)) is not None:
             return replace(item, instance=instance, pair=pair)
     return None
+
+
+def _turned(members: list[T], shift: int) -> list[T]:
+    """Return the members from a place that ``shift`` decides on, followed by those before it."""
+    start = shift % max(1, len(members))
+    return members[start:] + members[:start]
 
 
 def with_twin(item: Chosen) -> tuple[Chosen, ...]:
@@ -139,9 +145,7 @@ def _with_lost_file(item: Chosen, way: Withholding, slot: AbstainSlot, shift: in
     modelled = way.blank == "image" and any("chm" in call.arguments for call in instance.calls)
     if modelled or (blank is None) is not way.missing or (way.missing and len(alike) < 2):
         return None
-    later = [file for file in alike if not file.name.startswith("before")]
-    start = shift % max(1, len(later))
-    for file in later[start:] + later[:start]:
+    for file in _turned([file for file in alike if not file.name.startswith("before")], shift):
         lost: set[int] = set()
         for index, call in enumerate(instance.calls):
             if file.name in call.arguments.values() or steps_used(call.arguments) & lost:
@@ -165,8 +169,7 @@ def _with_close_values(
     among = question.model_copy(update={"clear": question.too_close})
     series = item.subject.name.rpartition("-")[0]
     alike = [each for each in subjects if each.name.rpartition("-")[0] == series and each is not item.subject]
-    start = shift % max(1, len(alike))
-    tried = (ask_subject(each, among, shift) for each in (item.subject, *alike[start:], *alike[:start]))
+    tried = (ask_subject(each, among, shift) for each in (item.subject, *_turned(alike, shift)))
     close = next((each for each in tried if each and each.instance.query(item.wording) == item.query), None)
     if close is None:
         return None

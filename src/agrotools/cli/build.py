@@ -154,7 +154,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.describing import count_samples
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.build.quality.checks import check_quality
+    from agrotools.build.quality import check_quality
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.folder_check import print_findings

@@ -42,7 +42,7 @@ def compare(
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
     from agrotools.scoring.attribution import read_attribution
-    from agrotools.scoring.score_tables import compare_tables, is_table
+    from agrotools.scoring.gate import compare_tables, is_table
 
     if until_decided:
         configs = [config_of_run(run) for run in runs]

@@ -126,7 +126,7 @@ def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoc
 def _print_twin(run: Path, index: "RecordIndex", record: "Record", scores: "Sequence[Score]") -> None:
     """Print how the twin of a sample was answered, or that an unanswerable sample has none."""
     from agrotools.scoring.metrics import FAS
-    from agrotools.scoring.pairs import NO_TWIN, refused_twin
+    from agrotools.scoring.slots import NO_TWIN, refused_twin
 
     answered = not record.sample.answerable and record.actions is None
     if answered and scores and all(row.metric != FAS for row in scores):

@@ -144,7 +144,7 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 
 def _show_check(folder: Path) -> None:
-    from agrotools.build.export.card import check_croissant
+    from agrotools.build.export.folder import check_croissant
     from agrotools.core.base import install_command
     from agrotools.formats.benchmark import CROISSANT_FILE
 

@@ -10,13 +10,13 @@ import typer
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
-    from agrotools.build.quality.checks import Finding
+    from agrotools.build.quality import Finding
 
 
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     """Check a benchmark folder and print all errors; return the exit code."""
     from agrotools.benchmarks.validate import canary_remarks, validate_folder
-    from agrotools.build.quality.checks import check_quality
+    from agrotools.build.quality import check_quality
     from agrotools.core import BenchmarkError, UsageError
 
     faults = validate_folder(folder)
@@ -49,7 +49,7 @@ _EXAMPLES = 2
 
 def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool = False) -> None:
     """Print the number of samples flagged by each check, with examples unless ``brief``."""
-    from agrotools.build.quality.checks import CHECKS, SEVERITIES
+    from agrotools.build.quality import CHECKS, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
     found = {(each.id, each.severity, each.check) for each in findings}

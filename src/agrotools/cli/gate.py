@@ -40,7 +40,7 @@ def gate(
     from agrotools.runner.rescore import check_distinct, scored_run, stopped_early
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
-    from agrotools.scoring.score_tables import gate_tables, is_table
+    from agrotools.scoring.gate import gate_tables, is_table
 
     for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
         if path is not None and path.suffix.lower() not in ends:

@@ -74,8 +74,7 @@ def grade(
     answers = count_text(len(sheet.items), "answer")
     about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
 
-    from agrotools.build.review.app import Grading
-    from agrotools.build.review.server import serve_review
+    from agrotools.build.review.app import Grading, serve_review
 
     started = address_printer(about)
     serve_review(Grading(sheet, journal, reviewer.strip()), port, started=started)

@@ -137,7 +137,7 @@ class TextOptions:
         """
         from agrotools.core import UsageError
         from agrotools.plugin import TextComparisons, plugins
-        from agrotools.scoring.embedders import chosen_embedder
+        from agrotools.scoring.embedders import open_embedder
 
         extras = frozenset(self.extra or ())
         if extras - {SIMILARITY}:
@@ -146,7 +146,7 @@ class TextOptions:
                 hint = f"known: {', '.join(dict.fromkeys(known))}"
                 raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
         needs_embedder = self.embedder or self.embedder_path or SIMILARITY in extras
-        embedder = chosen_embedder(self.embedder, self.embedder_path) if needs_embedder else None
+        embedder = open_embedder(self.embedder, self.embedder_path) if needs_embedder else None
         return TextComparisons(extras - {SIMILARITY}, embedder)
 
 

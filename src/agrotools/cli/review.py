@@ -61,7 +61,7 @@ def review(
     journal = ReviewJournal(material.journal, Decision)
     decisions = journal.decisions()
     if summary:
-        state = summary_of(list(material.facts), material.contents, decisions, material.notes)
+        state = summary_of(material.contents, decisions, material.notes)
         if as_json:
             print_json(state.model_dump(mode="json"))
             return
@@ -78,8 +78,7 @@ def review(
 
     about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
 
-    from agrotools.build.review.app import Review
-    from agrotools.build.review.server import serve_review
+    from agrotools.build.review.app import Review, serve_review
 
     started = address_printer(about)
     serve_review(Review(material, journal, reviewer.strip()), port, started=started)

@@ -164,7 +164,7 @@ def score_predictions(
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, compared_tables
     from agrotools.report.terminal import print_parts
-    from agrotools.scoring.embedders import chosen_embedder
+    from agrotools.scoring.embedders import open_embedder
     from agrotools.scoring.predictions import compare_file, prediction_format
 
     form = prediction_format(format_)
@@ -177,7 +177,7 @@ def score_predictions(
             raise UsageError(message, hint=hint)
     chosen = None
     with nullcontext() if embedder or embedder_path else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
-        chosen = None if "embedder" in form.refused else chosen_embedder(embedder, embedder_path)
+        chosen = None if "embedder" in form.refused else open_embedder(embedder, embedder_path)
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))

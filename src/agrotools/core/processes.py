@@ -1,4 +1,4 @@
-"""Processes of somebody else's programs: their end, with everything that they started.
+"""Processes of somebody else's programs: their end, with everything that they started. Signals that end a command.
 
 As a script, ``python processes.py SECONDS TOKEN COMMAND...`` guards a program: it runs the command in a session of its
 own and ends it when standard input closes, which happens however the process at its other end dies. The script imports
@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals of Ctrl-C, of a job's end, and of a terminal that is gone."""
 TOKEN = "AGROTOOLS_GUARDED"
 """Environment variable that identifies the processes of a guarded program, even if they leave its session."""
 NOT_STARTED = 127
@@ -63,7 +66,7 @@ def guard(grace_s: float, token: str, command: list[str]) -> int:
         grace_s: seconds from SIGTERM to SIGKILL.
         token: value of :data:`TOKEN` in the environment of the program.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # standard input alone decides
     try:
         process = subprocess.Popen(
@@ -94,7 +97,7 @@ def guard(grace_s: float, token: str, command: list[str]) -> int:
 
 def _prepare() -> None:
     """Set up the child before it becomes the program: default signals, and the guard's end is its end."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     if sys.platform == "linux":
         import ctypes
@@ -105,6 +108,26 @@ def _prepare() -> None:
 def _signal_group(leader: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
+
+
+@contextmanager
+def on_stop_signal(act: Callable[[], object]) -> Generator[None]:
+    """Within the block, each signal of :data:`STOP_SIGNALS` calls ``act`` in the event loop, unless it is ignored.
+
+    Only the main thread receives signals; in other threads, the caller handles interrupts.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    with ExitStack() as stack:
+        for number in STOP_SIGNALS:
+            before = signal.getsignal(number)
+            if before not in (signal.SIG_IGN, None):  # nohup ignores SIGHUP, and a shell Ctrl-C in its background jobs
+                with suppress(RuntimeError, ValueError):
+                    loop.add_signal_handler(number, act)
+                    stack.callback(signal.signal, number, before)  # instead of the default action
+                    stack.callback(loop.remove_signal_handler, number)
+        yield
 
 
 if __name__ == "__main__":

@@ -294,16 +294,11 @@ class SampleFile(FrozenModel):
         if self.bands is not None:
             known["bands"] = {name: number for number, name in enumerate(self.bands, start=1)}
         if self.classes is not None:
-            known["label_map"] = _numbers_by_meaning(self.classes)
+            numbers = [(meaning, int(index)) for index, meaning in self.classes.items() if index.isdecimal()]
+            known["label_map"] = {
+                meaning: [number for each, number in numbers if each == meaning] for meaning in self.classes.values()
+            }
         return {name: value for name, value in known.items() if value is not None}
-
-
-def _numbers_by_meaning(classes: dict[str, str]) -> dict[str, JsonValue]:
-    numbers = {index: int(index) for index in classes if index.isdecimal()}
-    return {
-        meaning: [numbers[index] for index, other in classes.items() if other == meaning and index in numbers]
-        for meaning in classes.values()
-    }
 
 
 class Sample(FrozenModel):
@@ -565,17 +560,13 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
 
 def rename_texts(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return ``value`` with every text that is a key of ``names`` replaced by its entry."""
-    return {key: _rename_texts_in(item, names) for key, item in value.items()} if names else value
 
+    def renamed(item: JsonValue) -> JsonValue:
+        if isinstance(item, dict):  # a reference object
+            return rename_texts(item, names)
+        return names.get(item, item) if isinstance(item, str) else item
 
-def _rename_texts_in(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
-    if isinstance(value, str):
-        return names.get(value, value)
-    if isinstance(value, list):
-        return [_rename_texts_in(item, names) for item in value]
-    if isinstance(value, dict):
-        return {key: _rename_texts_in(item, names) for key, item in value.items()}
-    return value
+    return {key: _with_leaves(item, renamed) for key, item in value.items()} if names else value
 
 
 def update_literals(value: JsonValue, results: Results) -> JsonValue:

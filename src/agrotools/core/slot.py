@@ -342,7 +342,6 @@ ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPE
 
 
 def _parsed(data: Any) -> Slot:
-    """Parse a slot of the type named in ``data``."""
     if isinstance(data, Slot):
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None

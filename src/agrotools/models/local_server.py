@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from agrotools.core import UsageError
 from agrotools.core.base import LocalServerError
-from agrotools.core.interrupts import on_stop_signal
-from agrotools.core.processes import NOT_STARTED, kill_descendants
+from agrotools.core.processes import NOT_STARTED, kill_descendants, on_stop_signal
 from agrotools.models.local_models import fetch, local_model, model_file
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import words_of
 from agrotools.core.files import was_changed
-from agrotools.core.interrupts import on_stop_signal
+from agrotools.core.processes import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
 from agrotools.runner.plan import RecordedTools, WorkItem

@@ -33,7 +33,7 @@ from agrotools.scoring.event_counts import RESUME, TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.metrics import PREDICTIONS
-from agrotools.scoring.pairs import pair_of, pair_rows
+from agrotools.scoring.slots import pair_of, pair_rows
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"

@@ -2,18 +2,17 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.base import FloatArray, IntArray, count_text, np
+from agrotools.core.base import count_text, np
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
-from agrotools.scoring.error_classes import ErrorTally
+from agrotools.scoring.error_classes import Errors, add_record, error_counts
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
@@ -33,9 +32,8 @@ from agrotools.scoring.metrics import (
     is_judged_text,
     is_outcome,
 )
-from agrotools.scoring.pairs import NO_TWIN, PairTally
-from agrotools.scoring.repeats import repeats_of
-from agrotools.scoring.slots import answer_of, outcome_scores
+from agrotools.scoring.slots import NO_TWIN, PairTally, answer_of, outcome_scores
+from agrotools.scoring.statistics import repeats_of
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,
     Invalid,
@@ -48,17 +46,7 @@ from agrotools.scoring.summary import (
     Summary,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import (
-    Rows,
-    SampleTable,
-    Units,
-    by_part,
-    clusters_of,
-    difference_of,
-    metric_of,
-    units_of,
-    units_where,
-)
+from agrotools.scoring.units import Rows, SampleTable, Units, by_part, clusters_of, difference_of, metric_of, units_of
 from agrotools.text.submission import is_complete
 
 
@@ -99,8 +87,7 @@ class RunAggregator:
             is_baseline: True if the policy has no settings that the warnings could advise to change.
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
-        units = {mode: tally.units() for mode, tally in modes}
-        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
+        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, planned or {})
         left_out = [
             f"{mode}: {count_text(n, 'unanswerable sample')} {NO_TWIN}"
@@ -119,8 +106,9 @@ class RunAggregator:
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
         modes = [self.modes.get(mode) for mode in ("end-to-end", "no-tool")]
-        with_tools, without = (mode.units() if mode else dict[str, Units]() for mode in modes)
-        return units_where(with_tools, self.table, lambda kind: kind.no_tool_eligible), without
+        with_tools, without = (mode.units() if mode else {} for mode in modes)
+        eligible = np.array([self.table.kind(at).no_tool_eligible for at in range(len(self.table.kind_of))], dtype=bool)
+        return {name: each.where(eligible[each.samples]) for name, each in with_tools.items()}, without
 
     def _no_tool_part(self) -> NoToolPart | None:
         if not self.modes.keys() & {"no-tool", "end-to-end"}:
@@ -128,9 +116,10 @@ class RunAggregator:
         able, no_tool = self.tool_units()
         # A policy that predicts the whole trajectory in one reply is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
+        excluded = [at for at in self.table.kind_of if at >= 0 and not self.table.kinds[at].no_tool_eligible]
         return NoToolPart(
-            n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
-            metrics=_metrics(able, self.table),
+            n_excluded=0 if all_ran else len(excluded),
+            metrics={name: metric for name, each in able.items() if (metric := metric_of(each, self.table))},
             gain=metric_differences(able, no_tool, self.table),
         )
 
@@ -145,19 +134,19 @@ class ModeAggregator:
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
-        self._error_tally = ErrorTally(mode, protocol)
+        self._errors = Errors()
+        self._protocol: Protocol = protocol
         self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
         """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}
         self._samples = array("I")
         self._epochs = array("I")
         self._invalid = array("I")
-        self._place_of = array("i")  # by number of the sample; -1: not in this mode
+        self._place_of: dict[int, int] = {}  # by number of the sample
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
-        self._mode = mode
-        self._reads_forms = protocol == PREDICTIONS
+        self._mode: Mode = mode
         self._n_answers = self._n_no_form = 0
         self.pairs = PairTally()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
@@ -166,7 +155,11 @@ class ModeAggregator:
         """Add a record with its score rows."""
         self.has_ineligible = self.has_ineligible or not record.sample.no_tool_eligible
         number = self._table.number(record.sample)
-        place = self._place(number)
+        place = self._place_of.setdefault(number, len(self._samples))
+        if place == len(self._samples):
+            self._samples.append(number)
+            self._epochs.append(0)
+            self._invalid.append(0)
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)
         if ending := ending_of(record):
@@ -176,7 +169,7 @@ class ModeAggregator:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
-        if self._reads_forms and (complete := _has_form(record)) is not None:
+        if self._protocol == PREDICTIONS and (complete := _has_form(record)) is not None:
             self._n_answers += 1
             self._n_no_form += not complete
         if not record.sample.answerable:
@@ -186,13 +179,12 @@ class ModeAggregator:
                 self._rows[metric].add(pair[0], None, value)
         for row in rows:
             metric = row.metric
+            if metric not in self._rows and self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
+                self._rows[metric] = Rows()
             if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
-            elif self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
-                self._rows[metric] = Rows()
-                self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
-        self._error_tally.add(record, number, rows)
+        add_record(record, self._errors, self._protocol, rows)
         of_kind = self._seconds[self._table.kind_of[number]]
         of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
@@ -204,9 +196,9 @@ class ModeAggregator:
         if has_text and all(row.metric != OPEN_TEXT for row in rows):
             self.without_open_text.add(place)
 
-    def units(self) -> Mapping[str, Units]:
-        """Return the units of each metric of the mode, which are computed when they are asked for."""
-        return _UnitsOfMode(self.metrics, self._units)
+    def units(self) -> dict[str, Units]:
+        """Return the units of each metric of the mode."""
+        return {metric: self._units(metric) for metric in self.metrics}
 
     @property
     def metrics(self) -> list[str]:
@@ -261,41 +253,33 @@ class ModeAggregator:
         rows = self._rows[metric].whole() if whole else self._rows[metric]
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
-    def epoch_scores(self) -> tuple[IntArray, FloatArray]:
-        """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        places, _, values = self._rows.get(FAS, Rows()).columns()
-        return places, values
-
-    def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
-        """Return the summary of the mode; ``units`` are the units of its metrics."""
+    def summary(self, allow_invalid: bool) -> ModeSummary:
+        """Return the summary of the mode."""
         clusters = clusters_of(np.array(self._samples), self._table)
-        is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
-        is_cluster[clusters] = True
+        places, _, values = self._rows.get(FAS, Rows()).columns()
         of_plugins: dict[str, Any] = {}
         for tally in self._plugin_tallies.values():
             of_plugins.update(tally.results())
         return ModeSummary(
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
-            n_clusters=int(is_cluster.sum()),
-            n_underivable=sum(
-                self._mode == "end-to-end" and not self._table.kind(sample).derivable for sample in self._samples
-            ),
+            n_clusters=len(np.unique(clusters)),
+            n_underivable=sum(not self._table.kind(at).derivable for at in self._samples if self._mode == "end-to-end"),
             epochs=self._n_epochs,
             invalid=Invalid(n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
             headline=allow_invalid or not self.withheld,
             withheld=self.withheld,
             no_form=self.no_form,
-            metrics=_metrics(units, self._table),
+            metrics={name: metric for name in self.metrics if (metric := metric_of(self._units(name), self._table))},
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
-            errors=self._error_tally.counts(),
+            errors=error_counts(self._errors, self._mode, self._protocol),
             seconds=SecondsByPart(**by_part([*self._seconds], self._table, self._mean_seconds))
             if self._seconds
             else None,
             call_ratio=self._counts.call_ratio(),
-            repeats=repeats_of(*self.epoch_scores(), clusters) if self._n_epochs > 1 else None,
+            repeats=repeats_of(places, values, clusters) if self._n_epochs > 1 else None,
             **of_plugins,
         )
 
@@ -308,16 +292,6 @@ class ModeAggregator:
         at = zip(self._samples, self._epochs, self._invalid, strict=True)
         return {sample for sample, epochs, invalid in at if invalid < epochs}
 
-    def _place(self, number: int) -> int:
-        if number >= len(self._place_of):
-            self._place_of.extend(repeat(-1, number + 1 - len(self._place_of)))
-        if self._place_of[number] < 0:
-            self._place_of[number] = len(self._samples)
-            self._samples.append(number)
-            self._epochs.append(0)
-            self._invalid.append(0)
-        return self._place_of[number]
-
 
 def _has_form(record: Record) -> bool | None:
     """Return True if the answer holds its complete form; None if there is no answer, or it needs no form."""
@@ -327,35 +301,12 @@ def _has_form(record: Record) -> bool | None:
     return is_complete(text, items)
 
 
-class _UnitsOfMode(Mapping[str, Units]):
-    """Units by metric, of which only those in use are held in memory."""
-
-    def __init__(self, metrics: Sequence[str], units: Callable[[str], Units]) -> None:
-        self._metrics, self._units = metrics, units
-
-    def __getitem__(self, metric: str) -> Units:
-        if metric not in self._metrics:
-            raise KeyError(metric)
-        return self._units(metric)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._metrics)
-
-    def __len__(self) -> int:
-        return len(self._metrics)
-
-
-def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    metrics = {name: metric_of(metric_units, table) for name, metric_units in units.items()}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
-
-
 def metric_differences(
     first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable
 ) -> dict[str, Metric]:
-    paired = {name: mine for name, mine in first.items() if name in second and name not in FLOOR_METRICS}
-    metrics = {name: difference_of(mine, second[name], table) for name, mine in paired.items()}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
+    """Return the differences of the metrics that both have, but those of guesses."""
+    names = [name for name in first if name in second and name not in FLOOR_METRICS]
+    return {name: metric for name in names if (metric := difference_of(first[name], second[name], table))}
 
 
 def tallied(

@@ -13,8 +13,8 @@ largest remainder (the gap first, then its parts), so that the floats of ``parts
 """
 
 import json
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -26,7 +26,7 @@ from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
 from agrotools.scoring.matching import OwnCall, gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION, SLOT_METRIC
-from agrotools.scoring.pairs import refusals
+from agrotools.scoring.slots import refusals
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import implied_slot
 
@@ -211,9 +211,9 @@ class CauseTally:
     """Points lost by part, for each sample of a run."""
 
     def __init__(self) -> None:
-        self._losses: dict[tuple[Mode, str], dict[str, float]] = {}
+        self._losses: dict[tuple[Mode, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self._splits: dict[str, dict[str, float]] = {}
-        self._calls: dict[tuple[Mode, str], set[int]] = {}
+        self._calls: dict[tuple[Mode, str], set[int]] = defaultdict(set)
         """Hashes of the calls and results of each sample's epochs that ended with an answer; of the others, 0."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -221,26 +221,21 @@ class CauseTally:
         if record.mode == "end-to-end" and (made := record.trajectory) is not None:
             calls = [each.model_dump(include={"call", "observation"}) for each in made.calls]
             seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
-            self._calls.setdefault((record.mode, record.sample.id), set()).add(seen)
+            self._calls[record.mode, record.sample.id].add(seen)
         sample = record.sample
         value = next((row.value for row in rows if row.metric == (FAS if sample.answerable else SLOT_METRIC)), 1.0)
         if value < 1:
-            self._lose(record.mode, sample.id, first_part(record, rows), 1 - value)
+            self._losses[record.mode, sample.id][first_part(record, rows)] += 1 - value
         if sample.answerable and sample.twin and refusals(record, rows)[FAS]:
-            self._lose(record.mode, sample.twin, READING, 1.0)
-
-    def _lose(self, mode: Mode, sample_id: str, part: str, points: float) -> None:
-        losses = self._losses.setdefault((mode, sample_id), {})
-        losses[part] = losses.get(part, 0.0) + points
+            self._losses[record.mode, sample.twin][READING] += 1.0
 
     def attribute(self, attribution: Attribution) -> None:
         """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first part."""
         epochs = Counter(each.id for each in attribution.samples)
-        self._splits = {}
+        self._splits = {each.id: defaultdict(float) for each in attribution.samples}
         for each in attribution.samples:
-            parts = self._splits.setdefault(each.id, {})
             for part, points in each.parts.items():
-                parts[part] = parts.get(part, 0.0) + points / 100 / epochs[each.id]
+                self._splits[each.id][part] += points / 100 / epochs[each.id]
 
     def losses(self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
@@ -311,13 +306,7 @@ def attribution_of(
     left_out: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Attribution:
-    """Return the attribution of a run from the shares of its records; epochs of a sample are averaged first.
-
-    Raises:
-        ValueError: there are no results.
-    """
-    if not results:
-        raise ValueError("no results")
+    """Return the attribution of a run from the shares of its records, at least one; epochs are averaged first."""
     tasks = sorted({each.task for each in results})
     return Attribution(
         records=records,
@@ -344,49 +333,34 @@ def _sample_split(result: Shares) -> SampleSplit:
     )
 
 
-def _by_sample(results: Sequence[Shares]) -> list[tuple[str, dict[str, Fraction]]]:
-    """Return the cluster of each sample and its shares, averaged over its epochs."""
-    samples: dict[str, list[Shares]] = {}
-    for each in results:
-        samples.setdefault(each.id, []).append(each)
-    return [
-        (
-            epochs[0].cluster,
-            {
-                part: sum((each.shares.get(part, Fraction(0)) for each in epochs), Fraction(0)) / len(epochs)
-                for part in {part for each in epochs for part in each.shares}
-            },
-        )
-        for epochs in samples.values()
-    ]
+def _mean(shares: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
+    parts = {part for each in shares for part in each}
+    return {part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares) for part in parts}
 
 
 def _split(results: Sequence[Shares]) -> Split:
-    samples = _by_sample(results)
-    parts = ordered_parts(part for _, shares in samples for part, share in shares.items() if share)
-    means = {
-        part: sum((shares.get(part, Fraction(0)) for _, shares in samples), Fraction(0)) / len(samples)
-        for part in parts
-    }
-    gap, points = rounded_points(means)
-    clusters = [cluster for cluster, _ in samples]
-    intervals = {part: _interval([shares.get(part, 0) for _, shares in samples], clusters) for part in parts}
-    score = estimate_mean([float(1 - sum(shares.values())) for _, shares in samples], clusters).interval
-    intervals["gap"] = score and Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
+    samples: dict[str, list[Shares]] = {}
+    for each in results:
+        samples.setdefault(each.id, []).append(each)
+    clusters = [epochs[0].cluster for epochs in samples.values()]
+    lost = [_mean([each.shares for each in epochs]) for epochs in samples.values()]
+    parts = ordered_parts(part for shares in lost for part, share in shares.items() if share)
+    means, none = _mean(lost), [0.0] * len(lost)
+    gap, points = rounded_points({part: means[part] for part in parts})
+    intervals: dict[str, Interval] = {}
+    for part in parts:  # by the cluster bootstrap of paired differences
+        if each := estimate_difference([float(shares.get(part, 0)) for shares in lost], none, clusters).interval:
+            intervals[part] = Interval(lower=100 * each.lower, upper=100 * each.upper)
+    if score := estimate_mean([float(1 - sum(shares.values())) for shares in lost], clusters).interval:
+        intervals["gap"] = Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
     return Split(
-        n=len(samples),
+        n=len(lost),
         n_clusters=len(set(clusters)),
         score=max(0.0, 100 - gap),
         gap=gap,
         parts=points,
-        intervals={part: each for part, each in intervals.items() if each is not None},
+        intervals=intervals,
     )
-
-
-def _interval(values: Sequence[Fraction | int], clusters: Sequence[Hashable]) -> Interval | None:
-    """Return the interval of the mean of ``values``, in points, by the cluster bootstrap of paired differences."""
-    interval = estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval
-    return interval and Interval(lower=100 * interval.lower, upper=100 * interval.upper)
 
 
 def _joint(results: Sequence[Shares]) -> tuple[JointParts, ...]:

@@ -3,7 +3,8 @@
 Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -145,38 +146,34 @@ def _paired(
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
-    up, down = list[Flip](), list[Flip]()
+    flips: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
         if abs(mine - other) <= _ROUNDING:
             continue
         causes, beside = (second.causes, first.causes) if mine > other else (first.causes, second.causes)
         losses = causes.losses(mode, name, float(min(mine, other)), beside) if causes and metric == FAS else {}
         cause = max(losses, key=losses.__getitem__, default="")
-        flip = Flip(sample=name, first=float(mine), second=float(other), cause=cause)
-        (up if mine > other else down).append(flip)
-    up, down = (sorted(each, key=lambda flip: (-abs(flip.first - flip.second), flip.sample)) for each in (up, down))
-    return Flips(metric=metric, up=tuple(up), down=tuple(down), n_equal=len(pair.samples) - len(up) - len(down))
+        flips.append(Flip(sample=name, first=float(mine), second=float(other), cause=cause))
+    flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
+    up, down = (tuple(each for each in flips if (each.first > each.second) is is_up) for is_up in (True, False))
+    return Flips(metric=metric, up=up, down=down, n_equal=len(pair.samples) - len(flips))
 
 
 def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> dict[str, Estimate]:
     """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
+    assert first.causes is not None
+    assert second.causes is not None
+    lost: list[tuple[dict[str, float], dict[str, float]]] = []
     names = first.table.ids(pair.samples.tolist())
-    lost: list[list[dict[str, float]]] = []
-    differs = (abs(pair.first - pair.second) > _ROUNDING).tolist()
-    for run, values, other in ((first, pair.first, second.causes), (second, pair.second, first.causes)):
-        assert run.causes is not None
-        samples = zip(names, values.tolist(), differs, strict=True)
-        lost.append(
-            [run.causes.losses(mode, name, value, other if differ else None) for name, value, differ in samples]
-        )
-    found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
+    for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
+        beside = (second.causes, first.causes) if abs(mine - other) > _ROUNDING else (None, None)
+        losses = first.causes.losses(mode, name, mine, beside[0]), second.causes.losses(mode, name, other, beside[1])
+        lost.append(losses)
+    found = {cause for both in lost for each in both for cause, loss in each.items() if abs(loss) > _ROUNDING}
     clusters = clusters_of(pair.samples, first.table)
-    differences = {
-        cause: [losses.get(cause, 0.0) - other.get(cause, 0.0) for losses, other in zip(lost[1], lost[0], strict=True)]
-        for cause in ordered_parts(found)
-    }
-    none = [0.0] * len(names)
-    return {cause: estimate_difference(each, none, clusters) for cause, each in differences.items()}
+    none = np.zeros(len(lost))
+    differences = {cause: [theirs.get(cause, 0.0) - ours.get(cause, 0.0) for ours, theirs in lost] for cause in found}
+    return {cause: estimate_difference(differences[cause], none, clusters) for cause in ordered_parts(found)}
 
 
 def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
@@ -185,10 +182,10 @@ def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
     if run.causes is None or units is None or not len(units.values):
         return {}
     samples, values = by_sample(units, units)[:2]
-    lost: dict[str, float] = {}
+    lost: dict[str, float] = defaultdict(float)
     for name, value in zip(run.table.ids(samples.tolist()), values.tolist(), strict=True):
         for part, points in run.causes.losses(mode, name, value).items():
-            lost[part] = lost.get(part, 0.0) + points / len(values)
+            lost[part] += points / len(values)
     return {part: lost[part] for part in ordered_parts(lost)}
 
 
@@ -215,29 +212,20 @@ def differences_between(
     """
     if pairs is None:
         pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
-    differences = list(_between(summaries, aggregators, pairs))
+    # Comparable runs share benchmark, version and options.
+    benchmarks = [(s.benchmark, s.benchmark_version, sorted(s.benchmark_options.items())) for s in summaries]
+    headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
+    differences: list[RunDifference] = []
+    for first, second in pairs:
+        for mode, metric in headlines[first] if benchmarks[first] == benchmarks[second] else ():
+            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
+            if estimate is not None and (mode, metric) in headlines[second]:
+                runs = {"first": first, "second": second}
+                differences.append(RunDifference(**runs, mode=mode, metric=metric, difference=estimate))
     estimates = adjusted([each.difference for each in differences])
     return [
         each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
     ]
-
-
-def _between(
-    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
-) -> Iterator[RunDifference]:
-    headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
-    for first, second in pairs:
-        if _benchmark_of(summaries[first]) != _benchmark_of(summaries[second]):
-            continue
-        for mode, metric in headlines[first]:
-            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
-            if estimate is not None and (mode, metric) in headlines[second]:
-                yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
-
-
-def _benchmark_of(summary: Summary) -> tuple[str, str, str]:
-    """Return benchmark, version and options, which comparable runs share."""
-    return summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items()))
 
 
 def paired_difference(
@@ -272,9 +260,7 @@ def mean_on(
     Args:
         part: those of ``samples`` that are averaged; None for all.
         whole: return the share of scores of 1 instead of the mean score."""
-    if mode not in aggregator.modes:
-        return None
-    units = aggregator.modes[mode].headline_units(metric, whole=whole)
+    units = aggregator.modes[mode].headline_units(metric, whole=whole) if mode in aggregator.modes else None
     if units is None:
         return None
     units = _among(samples if part is None else part, units.where(units.valued), aggregator.table)
@@ -299,10 +285,13 @@ def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
 
 def headline_metrics(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
     """Return the modes and metrics that are compared between runs; none for a quick part."""
-    modes: list[Mode] = (
-        [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]
-    )
-    return [(mode, each) for mode in modes for each in tally.modes[mode].metrics if mode in METRICS[each].compared_in]
+    return [
+        (mode, each)
+        for mode in MODES
+        if mode in tally.modes and summary.modes[mode].headline and not summary.quick
+        for each in tally.modes[mode].metrics
+        if mode in METRICS[each].compared_in
+    ]
 
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:

@@ -32,51 +32,39 @@ class Embedder:
     similarity: Similarity
 
 
-def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
-    """Open the embedder selected by two options: all-MiniLM-L6-v2 if both are None.
+def open_embedder(name: str | None = None, folder: Path | None = None) -> Embedder:
+    """Open the model in ``folder``, or all-MiniLM-L6-v2 without one.
 
-    Without a ``name`` the model is named after its ``folder``.
-
-    Raises:
-        UsageError: see :func:`open_embedder`.
-    """
-    return open_embedder(name or (_name_of(folder) if folder is not None else MINILM), folder)
-
-
-def _name_of(folder: Path) -> str:
-    """Return the name of the model in ``folder``; folders in the cache of the Hugging Face hub are named by commits."""
-    parts = folder.resolve().parts
-    of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
-    return of_hub.rpartition("--")[2] if of_hub else parts[-1]
-
-
-def open_embedder(name: str, folder: Path | None = None) -> Embedder:
-    """Open the model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
+    Without a ``name`` the model is named after its folder; folders in the cache of the Hugging Face hub are named by
+    commits.
 
     Raises:
-        UsageError: the folder holds no such model, or a package that it needs is not installed.
+        UsageError: the folder holds no such model, a package that it needs is not installed, or another model has no
+            folder.
     """
+    if name is None and folder is not None:
+        parts = folder.resolve().parts
+        of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
+        name = of_hub.rpartition("--")[2] if of_hub else parts[-1]
+    chosen = (name or MINILM).split("/")[-1]
     try:
         if folder is not None:
-            return _embedder(name.split("/")[-1], _encoder(folder))
-        if name.split("/")[-1].lower() == MINILM.lower():
+            encode = _encoder(folder)
+        elif chosen.lower() == MINILM.lower():
             from agrotools.knowledge.embedding import sentence_encoder
 
-            return _embedder(MINILM, sentence_encoder())
+            chosen, encode = MINILM, sentence_encoder()
+        else:
+            hint = "give their folder with --embedder-path; nothing is downloaded"
+            raise UsageError(f"the embedder {name} needs its files", hint=hint)
     except ToolError as error:
         raise UsageError(error.message, hint=error.hint) from error
-    raise UsageError(
-        f"the embedder {name} needs its files", hint="give their folder with --embedder-path; nothing is downloaded"
-    )
-
-
-def _embedder(name: str, encode: Callable[[str], SingleArray]) -> Embedder:
     cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:
         return min(1.0, max(0.0, float(cached(first) @ cached(second))))
 
-    return Embedder(name, similarity)
+    return Embedder(chosen, similarity)
 
 
 def _encoder(folder: Path) -> Callable[[str], SingleArray]:

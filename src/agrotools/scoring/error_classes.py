@@ -6,8 +6,9 @@ is the paper's rule if the paper publishes counts, else a rule of agrotools.
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -17,7 +18,6 @@ from agrotools.core import (
     PROTOCOLS,
     Answer,
     Arguments,
-    CallTools,
     Halt,
     KeywordsSlot,
     Mode,
@@ -25,9 +25,10 @@ from agrotools.core import (
     Protocol,
     Record,
     ReferenceTextsSlot,
+    Sample,
     Score,
     Slot,
-    Step,
+    ToolCall,
     ToolError,
     ToolErrorKind,
     Unparseable,
@@ -104,21 +105,19 @@ class Errors:
     total: int = 0
     steps: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
-    samples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    keyed: dict[str, int] = field(default_factory=dict[str, int])
+    samples: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    keyed: Counter[str] = field(default_factory=Counter[str])
     not_looked_for: dict[str, str] = field(default_factory=dict[str, str])
     """Reasons why classes cannot be counted, by class. A count of 0 has no meaning for these classes."""
 
     def add(self, error: str, sample: str, count: int = 1) -> None:
         if count:
             self.counts[error] += count
-            listed = self.samples.setdefault(error, [])
-            if not listed or listed[-1] != sample:
-                listed.append(sample)
+            self.samples.setdefault(error, {})[sample] = None
 
     def add_keyed(self, error: str, sample: str, missed: bool) -> None:
         """Add a sample that was searched for keywords."""
-        self.keyed[error] = self.keyed.get(error, 0) + 1
+        self.keyed[error] += 1
         self.add(error, sample, int(missed))
 
     def skip(self, errors: Iterable[str], reason: str) -> None:
@@ -127,7 +126,7 @@ class Errors:
     def examined(self, error: str, unit: Unit) -> int:
         """Return the number of steps or samples that were searched for a class."""
         if error in KEYWORD_CLASSES:
-            return self.keyed.get(error, 0)
+            return self.keyed[error]
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
@@ -137,7 +136,7 @@ class Errors:
             {
                 "error": each.id,
                 "count": None if each.id in self.not_looked_for else self.counts[each.id],
-                "samples": len(self.samples.get(each.id, [])),
+                "samples": len(self.samples.get(each.id, ())),
                 "unit": each.unit,
                 "meaning": each.meaning,
                 "sources": [f"{source}: {source.words[each.id]}" for source in sources if each.id in source.words],
@@ -155,7 +154,10 @@ def arguments_key(arguments: Any) -> str:
         return repr(arguments)[:10_000]
 
 
-_ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
+_CLASS_OF_KIND: dict[ToolErrorKind, str] = {
+    "unknown_tool": "wrong_tool_name", "invalid_argument": "invalid_arguments", "missing_metadata": "invalid_arguments"
+}  # fmt: skip
+"""Error class of a failed call; of other kinds it is ``tool_error``."""
 NOT_IN_CALLS: dict[str, str] = dict.fromkeys(OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call")
 """Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
@@ -175,8 +177,8 @@ _NO_JSON = (
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
-def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> None:
-    """Count the errors of one record; an invalid record is skipped.
+def add_record(record: Record, errors: Errors, protocol: Protocol = "react", rows: Sequence[Score] = ()) -> None:
+    """Count the errors of one record with its score rows; an invalid record is skipped.
 
     The errors of a plug-in's own protocol are counted by the plug-in, from the model's replies.
     """
@@ -191,6 +193,8 @@ def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> 
         elif record.trajectory is not None:
             _add_trajectory(record, errors)
             add_missed_keywords(record, errors)
+    if record.actions is not None:
+        errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
 
 
 def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
@@ -216,12 +220,8 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
         reasons |= NOT_IN_CALLS
         if mode == "step-by-step":
             reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
-    missing = {
-        each: "no sample has English text to extract keywords from"
-        for each in KEYWORD_CLASSES
-        if not errors.keyed.get(each)
-    }
-    return {**missing, **reasons}
+    unkeyed = (each for each in KEYWORD_CLASSES if not errors.keyed[each])
+    return dict.fromkeys(unkeyed, "no sample has English text to extract keywords from") | reasons
 
 
 def _add_actions(record: Record, errors: Errors) -> None:
@@ -237,22 +237,22 @@ def _add_actions(record: Record, errors: Errors) -> None:
         elif isinstance(action, Answer):
             errors.add("single_step_answer", key, int(index < due))
         else:
-            _add_call_action(record, action, errors)
+            errors.add("several_calls", key, int(len(action.calls) > 1))
+            for call in action.calls:
+                if fault := _class_of_call(call, record.sample):
+                    errors.add(fault, key)
 
 
-def _add_call_action(record: Record, action: CallTools, errors: Errors) -> None:
-    key = record.sample.id
-    errors.add("several_calls", key, int(len(action.calls) > 1))
-    for call in action.calls:
-        if call.tool not in record.sample.toolset:
-            errors.add("wrong_tool_name", key)
-            continue
+def _class_of_call(call: ToolCall, sample: Sample) -> str:
+    """Return the error class of a call that is not run; empty if its tool takes it."""
+    if call.tool not in sample.toolset:
+        return "wrong_tool_name"
+    with suppress(UsageError, RecursionError):
         try:
-            get_tool(call.tool, record.sample.declared).validate(call.arguments)
+            get_tool(call.tool, sample.declared).validate(call.arguments)
         except ToolError:
-            errors.add("invalid_arguments", key)
-        except (UsageError, RecursionError):
-            continue
+            return "invalid_arguments"
+    return ""
 
 
 def _add_trajectory(record: Record, errors: Errors) -> None:
@@ -263,17 +263,15 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
         if step.kind == "unparseable":
             errors.add(_class_of_unread(step.reason), key)
     worked: dict[str, list[Arguments]] = {}
-    turns: dict[int, int] = {}
     for step in calls:
-        turns[step.turn] = turns.get(step.turn, 0) + 1
-        if error := _class_of_step(step):
-            errors.add(error, key)
+        if step.observation and (error := step.observation.error):
+            errors.add(_CLASS_OF_KIND.get(error.kind, "tool_error"), key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
                 errors.add("redundant_call", key)
             earlier.append(step.call.arguments)
-    errors.add("several_calls", key, sum(count > 1 for count in turns.values()))
+    errors.add("several_calls", key, sum(count > 1 for count in Counter(step.turn for step in calls).values()))
     names = [step.call.tool for step in calls if step.call]
     reference = record.sample.reference.tools if record.sample.reference else ()
     if _repeated(names) - _repeated(reference):
@@ -287,23 +285,12 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
 
 
 def _repeated(tools: Sequence[str]) -> set[str]:
-    """Return the tools that are called twice in a row."""
     return {one for one, other in pairwise(tools) if one == other}
 
 
 def _class_of_unread(reason: str) -> str:
     """Return the class of a reply that could not be parsed, from the parser's message."""
     return "invalid_json" if any(words in reason for words in _NO_JSON) else "format_error"
-
-
-def _class_of_step(step: Step) -> str | None:
-    """Return the error class of a call; None if the call succeeded."""
-    error = step.observation.error if step.observation else None
-    if error is None:
-        return None
-    if error.kind == "unknown_tool":
-        return "wrong_tool_name"
-    return "invalid_arguments" if error.kind in _ARGUMENT_KINDS else "tool_error"
 
 
 def add_missed_keywords(record: Record, errors: Errors) -> None:
@@ -333,7 +320,6 @@ def _look_for_keywords(error: str, key: str, gold: str, text: str, errors: Error
 
 
 def _texts_of(slot: Slot) -> list[str]:
-    """Return the right answers of a slot that are free text."""
     if isinstance(slot, OpenTextSlot):
         return [phrase for fact in slot.facts for phrase in fact.phrases]
     if isinstance(slot, ReferenceTextsSlot):
@@ -344,56 +330,25 @@ def _texts_of(slot: Slot) -> list[str]:
 
 
 EXAMPLES = 5
-"""Maximum number of sample ids stored for each class."""
+"""Maximum number of sample ids given for each class."""
 
 
-class ErrorTally:
-    """Counter of errors in the valid records of one mode of a run."""
-
-    def __init__(self, mode: Mode, protocol: Protocol = "react") -> None:
-        self._mode: Mode = mode
-        self._protocol: Protocol = protocol
-        self._errors = Errors()
-        self._seen: dict[str, bytearray] = defaultdict(bytearray)
-        """1 at the number of each sample with an error of the class."""
-        self._examples: dict[str, list[str]] = defaultdict(list)
-
-    def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
-        """Add a valid record with the number of its sample and its score rows."""
-        add_record(record, self._errors, self._protocol)
-        if record.actions is not None:
-            self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
-        for error, (sample,) in self._errors.samples.items():
-            seen = self._seen[error]
-            seen.extend(bytes(max(0, number + 1 - len(seen))))
-            seen[number] = 1
-            if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:
-                examples.append(sample)
-        self._errors.samples.clear()
-
-    def counts(self) -> tuple[ErrorCount, ...]:
-        """Return one count for every class."""
-        skipped = not_looked_for(self._mode, self._protocol, self._errors)
-        return tuple(
-            ErrorCount(error=each.id, unit=each.unit, not_looked_for=skipped[each.id])
-            if each.id in skipped
-            else self._count(each.id)
-            for each in CLASSES.values()
-        )
-
-    def _count(self, error: str) -> ErrorCount:
+def error_counts(errors: Errors, mode: Mode, protocol: Protocol) -> tuple[ErrorCount, ...]:
+    """Return one count for every class, of the valid records of one mode of a run."""
+    skipped = not_looked_for(mode, protocol, errors)
+    counts: list[ErrorCount] = []
+    for error, kind in CLASSES.items():
+        if error in skipped:
+            counts.append(ErrorCount(error=error, unit=kind.unit, not_looked_for=skipped[error]))
+            continue
         # Step-by-step records have one prediction for each step and at most one error of a class in it.
-        unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
-        count, of = self._errors.counts[error], self._errors.examined(error, unit)
-        return ErrorCount(
-            error=error,
-            unit=unit,
-            count=count,
-            of=of,
-            share=count / of if of else None,
-            samples=sum(self._seen[error]),
-            examples=tuple(self._examples[error]),
+        unit = "step" if mode == "step-by-step" else kind.unit
+        count, of, samples = errors.counts[error], errors.examined(error, unit), errors.samples.get(error, {})
+        share, examples = count / of if of else None, tuple([*samples][:EXAMPLES])
+        counts.append(
+            ErrorCount(error=error, unit=unit, count=count, of=of, share=share, samples=len(samples), examples=examples)
         )
+    return tuple(counts)
 
 
 # --- keywords of a text, instead of the nouns that Agent-X extracts with spaCy ---------------------------------------
@@ -405,17 +360,14 @@ _WORD = re.compile(r"[^\W\d_][^\W_]{1,28}(?![^\W_])")
 
 def keywords(text: str) -> list[str]:
     """Return at most 21 keywords of ``text`` in lower case, by frequency and then by position."""
-    words = (_singular(word) for word in map(str.lower, _WORD.findall(text)) if _may_be_noun(word))
+    words = (word for word in map(str.lower, _WORD.findall(text)) if word not in _function_words())
+    words = (_singular(word) for word in words if not (word.endswith("ly") and len(word) > 4))
     return [word for word, _ in Counter(words).most_common(MOST)]
 
 
 @cache
 def _function_words() -> frozenset[str]:
     return frozenset(" ".join(data_lines("function_words.txt")).split())
-
-
-def _may_be_noun(word: str) -> bool:
-    return word not in _function_words() and not (word.endswith("ly") and len(word) > 4)
 
 
 def _singular(word: str) -> str:

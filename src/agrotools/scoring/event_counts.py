@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
+from typing import Any
 
 from agrotools.core import (
     Action,
@@ -167,12 +168,8 @@ def _gives_canary(record: Record) -> bool:
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
     """Return the IoU of every predicted box with the box of the compared reference call, 0 to 1."""
-    compared = [row.reading.get("arguments") for row in rows if row.metric == "arg_acc"]
-    arguments = [
-        argument for boxes in compared if isinstance(boxes, list) for argument in boxes if isinstance(argument, dict)
-    ]
-    details = [argument.get("detail") for argument in arguments if argument.get("kind") == "box"]
-    return _numbers(detail.get("iou") for detail in details if isinstance(detail, dict))
+    compared: Any = [row.reading.get("arguments", ()) for row in rows if row.metric == "arg_acc"]
+    return _numbers(each["detail"].get("iou") for arguments in compared for each in arguments if each["kind"] == "box")
 
 
 def _spent(record: Record) -> dict[str, float]:

@@ -1,15 +1,79 @@
-"""Scores of agrotools for the gold of GTA and ThinkGeo: lists of keywords, and several right texts."""
+"""Values and keywords in a model's own words, read by simple rules: no negation and no context counts.
+
+After the last final-answer marker, a number is the last one with a unit that fits; an option is the only one named; yes
+or no is the first such word. The score by this rule (``fas_text``) stands beside FAS and is never a headline.
+
+Lists of keywords and several right texts are the gold of GTA and ThinkGeo, with scores of agrotools.
+"""
 
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from math import isfinite
 
 from pydantic import JsonValue
 
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot
-from agrotools.scoring.own_words import after_final_answer, first_yes_or_no
+from agrotools.core.form_item import FormItem
 from agrotools.text.normalise import WORD, WORD_END, WORD_START, late_pattern, normalise
+from agrotools.text.quantities import NUMERAL, Quantity, numeral_value
 from agrotools.text.rouge import rouge_l_words
+from agrotools.text.submission import FormValue, option_names
+from agrotools.text.units import fold_case, unit_at
+
+_FINAL_ANSWER = late_pattern(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
+_YES_OR_NO = late_pattern(rf"{WORD_START}(?:(?P<yes>yes|true)|no|false){WORD_END}|(?P<zh>是的|对的)|不是|没有|否")
+_MOST_OWN_WORDS = 100_000
+"""Number of characters at the end of a reply that are read."""
+
+
+def read_words(item: FormItem, text: str) -> FormValue:
+    """Return the value that ``text`` gives for ``item``; without a value if the rule finds none."""
+    plain = _last_words(text)
+    if item.is_number:
+        return FormValue(number=_last_number(item, plain))
+    if item.type == "boolean":
+        return FormValue(yes=_first_yes_or_no(plain))
+    options = option_names(item)
+    found = _any_of(tuple(options)).finditer(plain) if options else ()
+    named = tuple(dict.fromkeys(options[each[0]] for each in found))
+    return FormValue(names=named if item.takes_several or len(named) == 1 else ())
+
+
+def _first_yes_or_no(text: str) -> bool | None:
+    """Return True if the first such word of normalised ``text`` is a yes, False if it is a no; None without one."""
+    word = _YES_OR_NO.search(text)
+    return bool(word["yes"] or word["zh"]) if word else None
+
+
+def after_final_answer(text: str) -> str:
+    """Return the text after the last ``Final Answer:``; the whole text if there is none."""
+    return text[max((marker.end() for marker in _FINAL_ANSWER.finditer(text)), default=0) :]
+
+
+@lru_cache(maxsize=256)
+def _last_words(text: str) -> str:
+    return after_final_answer(normalise(fold_case(text[-_MOST_OWN_WORDS:])))
+
+
+def _last_number(item: FormItem, text: str) -> tuple[float, float] | None:
+    for numeral in reversed([*NUMERAL.finditer(text)]):
+        value, end = numeral_value(text, numeral)
+        unit = unit_at(text, end)
+        ends = Quantity(value, value, unit[0] if unit else None).ends_in(item.unit)
+        if ends and isfinite(value):
+            return ends
+    return None
+
+
+@lru_cache(maxsize=256)
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of one of several names; a name within a longer one does not count."""
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    return re.compile(rf"{WORD_START}(?:{'|'.join(map(re.escape, longest_first))}){WORD_END}")
+
+
+# --- keywords and right texts -----------------------------------------------------------------------------------------
 
 _MOST_CHARACTERS = 65_536
 _THOUSANDS = late_pattern(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -27,7 +91,7 @@ def held_keywords(text: str, groups: Sequence[Sequence[str]]) -> list[str]:
     """
     plain = _plain(text)
     asked = [_asks_yes_or_no(group) for group in groups]
-    first = first_yes_or_no(plain) if len({*asked} - {None}) == 1 else None
+    first = _first_yes_or_no(plain) if len({*asked} - {None}) == 1 else None
     denied = [first is not None and yes is not None and yes is not first for yes in asked]
     return ["" if no else _first(group, plain) for group, no in zip(groups, denied, strict=True)]
 

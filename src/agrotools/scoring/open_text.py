@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import ExcludedBranch, Fact, HarmfulClaim, OpenTextSlot
-from agrotools.scoring.own_words import after_final_answer
+from agrotools.core import ExcludedBranch, Fact, OpenTextSlot
+from agrotools.scoring.keywords import after_final_answer
 from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 
 MOST_WORDS = 150
@@ -49,11 +49,6 @@ def count_words(text: str) -> float:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-
-
-class _Phrase(NamedTuple):
-    terms: tuple[tuple[str, ...], ...]
-    denies: bool
 
 
 class _Sentence(NamedTuple):
@@ -90,11 +85,12 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def _phrase(phrase: str) -> _Phrase:
+def _phrase(phrase: str) -> tuple[Sequence[tuple[str, ...]], bool]:
+    """Return the terms of a phrase, each as stems, and True if the phrase itself denies."""
     plain = _plain(phrase)
     words = [word for word in _TERM.findall(_DENIAL.sub(" ", plain)) if word not in _EMPTY_WORDS]
     terms = tuple(tuple(map(_stem, _TOKEN.findall(word))) for word in words)
-    return _Phrase(terms, _DENIAL.search(plain) is not None)
+    return terms, _DENIAL.search(plain) is not None
 
 
 @lru_cache(maxsize=32)
@@ -224,13 +220,9 @@ def find_harmful(slot: OpenTextSlot, answer: str) -> list[dict[str, JsonValue]]:
     text = after_final_answer(answer)
     made: list[dict[str, JsonValue]] = []
     for harm in slot.harmful:
-        if words := _said(harm.phrases, text) if harm.match == "use" else _contrary(slot, harm, text):
+        fact = next((fact for fact in slot.facts if fact.phrases == harm.phrases), Fact(phrases=harm.phrases))
+        read = read_fact(fact, text)
+        if words := _said(harm.phrases, text) if harm.match == "use" else read.denied * (not read.said):
             fields = harm.model_dump(mode="json", include={"claim", "kind", "source", "date", "region"})
             made.append({**fields, "words": words})
     return made
-
-
-def _contrary(slot: OpenTextSlot, harm: HarmfulClaim, text: str) -> str:
-    fact = next((fact for fact in slot.facts if fact.phrases == harm.phrases), Fact(phrases=harm.phrases))
-    read = read_fact(fact, text)
-    return "" if read.said else read.denied

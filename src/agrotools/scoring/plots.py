@@ -39,7 +39,13 @@ def score_plot(
     matching = match_points(reference, chart, rel_tol, abs_tol)
     axes, title, labels = label_readings(reference, chart)
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
-    reading |= {"f1": matching.f1, "points": matching.reading(), "labels": labels, "weight": round(weight, 9)}
+    series: list[JsonValue] = [
+        {"reference": name, "drawn": drawn, "matched": count} for name, drawn, count in matching.pairs
+    ]
+    points: dict[str, JsonValue] = {
+        "matched": matching.matched, "drawn": matching.n_drawn, "reference": matching.reference, "series": series
+    }  # fmt: skip
+    reading |= {"f1": matching.f1, "points": points, "labels": labels, "weight": round(weight, 9)}
     return min(1.0, matching.f1 * round(weight, 9)), {"rule": "points matched, times labels", **reading}
 
 
@@ -141,8 +147,7 @@ def _title_names(reference: PlotSpec, chart: PlotSpec) -> bool:
     for spec in (reference, chart):
         texts = [spec.x_label, spec.y_label, *(series.name for series in spec.series)]
         texts += [x for series in spec.series for x in series.x if isinstance(x, str)]
-        for text in texts:
-            topic |= _words(text)
+        topic = topic.union(*map(_words, texts))
     return bool(_words(chart.title) & topic)
 
 
@@ -163,34 +168,18 @@ _SLACK = 1 + 1e-9
 
 
 class Matching(NamedTuple):
-    """Matching of the points of a drawn figure with the points of the reference."""
+    """Numbers of points of a drawn figure and of the reference, and of those that match.
+
+    ``pairs``: names of the paired series (reference, drawn) and the number of their matching points. ``f1``: harmonic
+    mean of the shares of drawn and of reference points that match, 0 to 1. Only the share of drawn points counts if
+    there are more series than asked for, because each series may hold another guess of the same points.
+    """
 
     matched: int
     n_drawn: int
     reference: int
-    pairs: tuple[tuple[str, str, int], ...]
-    """Names of the paired series (reference, drawn) and the number of their matching points."""
-
-    more_series: bool = False
-    """True if the figure has more series than the reference."""
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of the shares of drawn and of reference points that match, 0 to 1.
-
-        Only the share of drawn points counts if there are more series than asked for, because each series may hold
-        another guess of the same points.
-        """
-        if not self.matched:
-            return 0.0
-        score = 2 * self.matched / (self.n_drawn + self.reference)
-        return min(score, self.matched / self.n_drawn) if self.more_series else score
-
-    def reading(self) -> dict[str, JsonValue]:
-        series: list[JsonValue] = [
-            {"reference": reference, "drawn": plotted, "matched": count} for reference, plotted, count in self.pairs
-        ]
-        return {"matched": self.matched, "drawn": self.n_drawn, "reference": self.reference, "series": series}
+    pairs: Sequence[tuple[str, str, int]]
+    f1: float
 
 
 def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05, abs_tol: float = 0.0) -> Matching:
@@ -207,13 +196,12 @@ def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05, ab
         (reference.series[row].name, chart.series[column].name, counts[row][column])
         for row, column in _best_pairing(counts)
     ]
-    return Matching(
-        matched=sum(count for _, _, count in pairs),
-        n_drawn=sum(len(series.y) for series in chart.series),
-        reference=sum(len(series.y) for series in reference.series),
-        pairs=tuple(pairs),
-        more_series=len(chart.series) > len(reference.series),
-    )
+    matched = sum(count for _, _, count in pairs)
+    drawn, wanted = (sum(len(series.y) for series in spec.series) for spec in (chart, reference))
+    f1 = 2 * matched / (drawn + wanted) if matched else 0.0
+    if matched and len(chart.series) > len(reference.series):
+        f1 = min(f1, matched / drawn)
+    return Matching(matched, drawn, wanted, pairs, f1)
 
 
 class _Target:
@@ -246,10 +234,8 @@ class _Target:
         if isinstance(x, str):
             return None
         place = bisect_left(self._numbers, x)
-        near = [
-            candidate for candidate in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, candidate)
-        ]
-        return min(near, key=lambda candidate: abs(candidate - x), default=None)
+        near = [each for each in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, each)]
+        return min(near, key=lambda each: abs(each - x), default=None)
 
 
 def _key(x: str | float) -> str | Number:

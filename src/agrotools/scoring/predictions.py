@@ -83,16 +83,13 @@ class Scores:
         keys: list[int] = []
         for index, sample in enumerate(self.samples):
             if part := sample.parts.get(metric):
-                values += _spread(part)
+                hits = round(part.total)
+                if math.isclose(part.total, hits, abs_tol=1e-9):
+                    values += [1.0] * hits + [0.0] * (part.n - hits)
+                else:
+                    values += [part.total / part.n] * part.n
                 keys += [index] * part.n
         return estimate_mean(values, keys) if values else None
-
-
-def _spread(part: Part) -> list[float]:
-    hits = round(part.total)
-    if math.isclose(part.total, hits, abs_tol=1e-9):
-        return [1.0] * hits + [0.0] * (part.n - hits)
-    return [part.total / part.n] * part.n
 
 
 def summed(

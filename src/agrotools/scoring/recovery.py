@@ -60,16 +60,13 @@ def recoveries(
         faulty: records of a run with faults, and their scores.
         clean: mean score and mean number of calls of each sample in a run of the same model without faults.
     """
-    found: dict[FaultKind | None, list[tuple[Record, float, list[Fault]]]] = defaultdict(list)
-    for record, score in faulty:
-        if not record.sample.answerable:
-            continue
-        hit_by: list[FaultKind | None] = [None, *dict.fromkeys(fault.kind for fault in record.faults)]
-        for kind in hit_by:
-            faults = [fault for fault in record.faults if kind in (None, fault.kind)]
-            found[kind].append((record, score, faults))
-    kinds: list[FaultKind | None] = [None, *get_args(FaultKind)]
-    return tuple(_recovery(kind, found[kind], clean) for kind in kinds if any(faults for _, _, faults in found[kind]))
+    hit = [(record, score) for record, score in faulty if record.sample.answerable and record.faults]
+    found: list[Recovery] = []
+    for kind in (None, *get_args(FaultKind)):
+        hits = [(*each, [fault for fault in each[0].faults if kind in (None, fault.kind)]) for each in hit]
+        if hits := [each for each in hits if each[2]]:
+            found.append(_recovery(kind, hits, clean))
+    return tuple(found)
 
 
 def _recovery(

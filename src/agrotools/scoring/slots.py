@@ -6,8 +6,7 @@ is compared with the gold.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from agrotools.core import (
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
-    DeclaredTool,
     ExactSlot,
     FileSlot,
     KeywordsSlot,
@@ -52,7 +50,7 @@ from agrotools.scoring.metrics import (
     places_by_metric,
 )
 from agrotools.text.answer_form import counts_as_guessable, guessed_chart, guessed_from_form, guessed_text
-from agrotools.text.submission import UNKNOWN, FormValue, Submission, label_key, read_submission, read_value
+from agrotools.text.submission import UNKNOWN, FormValue, label_key, read_submission, read_value
 
 VERSION = "3"
 MAX_EXCERPT = 240
@@ -70,7 +68,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
 
     A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows. Open text
     counts in FAS only by a judge (:func:`agrotools.scoring.judging.judgements.joined`). Unanswerable samples have no
-    rows of FAS and of the guess, which depend on the twin (:mod:`agrotools.scoring.pairs`).
+    rows of FAS and of the guess, which depend on the twin (:class:`PairTally`).
 
     Raises:
         RunStoreError: the record contains no trajectory.
@@ -98,7 +96,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     rows += [
         score_row(record, metric, _mean_of([(slots[at], scored[at].value) for at in places]))
         for metric, places in of_metrics.items()
-        # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
+        # Judges score their own metrics, the others are scored apart or with the twin.
         if metric not in _SCORED_APART and not METRICS[metric].by_judge and (metric != FAS or answerable)
     ]
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
@@ -118,13 +116,12 @@ def _mean_of(pairs: Sequence[tuple[Slot, float]]) -> SlotScore:
 
 def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
     """Return the row of false confidence or of false refusal; none if the benchmark offers no refusal."""
-    sample, answer = record.sample, record.trajectory.answer if record.trajectory else None
-    if not sample.may_abstain:
+    if not record.sample.may_abstain:
         return []
-    if not sample.answerable:
-        wrong = answer is not None and not any(score.value for score in scored)
-        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
-    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
+    if record.sample.answerable:
+        return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
+    wrong = answer_of(record) is not None and not any(score.value for score in scored)
+    return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
@@ -143,8 +140,7 @@ def own_words(trajectory: Trajectory) -> str:
 
 
 def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) -> Score:
-    """Return the row of the score of the model's own words."""
-    from agrotools.scoring.own_words import read_words
+    from agrotools.scoring.keywords import read_words
 
     words = own_words(trajectory)
     scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
@@ -174,7 +170,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         if trajectory.termination == "no_form" and not slot.made_by_tools and not isinstance(slot, AbstainSlot):
             reading = score_slot(slot, sample.answer, trajectory.answer_text or "").reading
         return SlotScore(0.0, {**reading, "termination": trajectory.termination})
-    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample.declared):
+    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample):
         return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
@@ -219,42 +215,50 @@ def guess_score(sample: Sample) -> float:
 
 def _score_of_guess(sample: Sample) -> float:
     answer, counted = guessed_text(sample, sample.answer), [*filter(counts_as_guessable, sample.answer)]
-    asks_chart = any(isinstance(slot, PlotSlot) for slot in counted)
-    chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
-    weights = sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
-    return sum(slot.weight * _score_of_part(slot, sample.answer, answer, chart) for slot in counted) / weights
+    total = 0.0
+    for slot in counted:
+        if isinstance(slot, PlotSlot):
+            from agrotools.scoring.plots import score_plot
+
+            chart = guessed_chart(sample) if answer != UNKNOWN else None
+            score = score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
+        else:
+            score = score_slot(slot, sample.answer, answer).value
+        total += slot.weight * score
+    return total / sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
 
 
-def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSpec | None) -> float:
-    if not isinstance(slot, PlotSlot):
-        return score_slot(slot, slots, answer).value
-    from agrotools.scoring.plots import score_plot
-
-    return score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
-
-
-def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
-    """Return the row of a metric for a record; ``slot``: name of the slot that it scores."""
+def score_row(
+    record: Record,
+    metric: str,
+    score: SlotScore,
+    *,
+    version: str = VERSION,
+    slot: str | None = None,
+    step: int | None = None,
+    judge: str | None = None,
+    prompt: str | None = None,
+) -> Score:
+    """Return the row of a metric for a record; see :class:`agrotools.core.Score` (``prompt``: hash of the judge's)."""
     fields = {
         "metric": metric,
-        "version": VERSION,
+        "version": version,
         "sample_id": record.sample.id,
         "epoch": record.epoch,
         "slot": slot,
-        "step": None,
+        "step": step,
         "value": score.value,
         "reading": score.reading,
-        "judge": None,
-        "judge_prompt_hash": None,
+        "judge": judge,
+        "judge_prompt_hash": prompt,
     }
     return from_valid(Score, fields)
 
 
-def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, declared: Iterable[DeclaredTool]) -> bool:
-    """Return True if a chart was drawn where one is asked for."""
+def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, sample: Sample) -> bool:
     from agrotools.scoring.plots import drawn_spec
 
-    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, declared) is not None
+    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, sample.declared) is not None
 
 
 def answer_of(record: Record) -> str | None:
@@ -273,7 +277,7 @@ def refused(record: Record) -> bool:
 
 def _is_refusal(sample: Sample, trajectory: Trajectory | None, text: str) -> bool:
     slots = asked_slots(sample.answer)
-    return not (trajectory and _has_drawn(slots, trajectory, sample.declared)) and refuses(slots, text)
+    return not (trajectory and _has_drawn(slots, trajectory, sample)) and refuses(slots, text)
 
 
 def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
@@ -295,20 +299,14 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
-    form = _submission(answer, items)
-    return not items if form is None else all(read_value(item, form.values[item.name]).unknown for item in items)
-
-
-@lru_cache(maxsize=256)
-def _submission(answer: str, items: tuple[FormItem, ...]) -> Submission | None:
-    """Return the form that an answer submits; cached, because it is read for each slot."""
-    return read_submission(answer, items)
+    form = read_submission(answer, items)
+    return not items if form is None else all(read_value(item, form[item.name]).unknown for item in items)
 
 
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
     """Return the value of a slot of free text in the form of an answer, else the whole answer."""
-    form = _submission(answer, asked_items(slots))
-    return " ".join(form.values[slot.name]) if form else answer
+    form = read_submission(answer, asked_items(slots))
+    return " ".join(form[slot.name]) if form else answer
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -322,7 +320,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    form = _submission(answer, asked_items(slots))
+    form = read_submission(answer, asked_items(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
@@ -330,7 +328,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return _score_words(slot, submitted_text(slot, slots, answer))
     if form is None:
         return SlotScore(0.0, {"rule": "no form"})
-    item, written = form_item(slot), form.values[slot.name]
+    item, written = form_item(slot), form[slot.name]
     value = read_value(item, written)
     details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
     return SlotScore(float(_is_right(slot, value, details)), details)
@@ -368,17 +366,16 @@ def _is_right(slot: Slot, value: FormValue, details: dict[str, JsonValue]) -> bo
     if isinstance(slot, FileSlot):
         return value.names == (slot.value,)
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        return len(value.names) == 1 and _is_name(value.names[0], slot)
+        if len(value.names) != 1:
+            return False
+        (name,) = value.names
+        return name == slot.value if name in slot.choices else name in map(label_key, slot.names)
     if value.number is None:
         return False
     gold, margin = float(slot.value), slot.margin if isinstance(slot, ToleranceSlot) else 0.0
     low, high = value.number
     details["off_by"] = max(abs(low - gold), abs(high - gold))
     return within(gold, margin, low, high)
-
-
-def _is_name(name: str, slot: ExactSlot) -> bool:
-    return name == slot.value if name in slot.choices else name in map(label_key, slot.names)
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
@@ -400,3 +397,72 @@ def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: s
     else:
         value, reading = score_facts(slot, text)
     return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading})
+
+
+# --- unanswerable samples, each of which counts only beside the record of its answerable twin -------------------------
+#
+# If both records of an epoch are valid, the unanswerable sample scores 1 if it alone was refused, -1 if the twin alone
+# was, and else 0. Refusals at random therefore earn nothing in the mean. Without both records it has no score.
+
+NO_TWIN = "not in FAS: no valid record of the answerable twin"
+Pair = tuple[str | None, str | None, int]
+
+
+def pair_of(record: Record) -> Pair | None:
+    """Return the ids of the unanswerable and the answerable sample, and the epoch; None for other records."""
+    sample = record.sample
+    if record.actions is not None or (sample.answerable and sample.twin is None):
+        return None
+    return (sample.twin, sample.id, record.epoch) if sample.answerable else (sample.id, sample.twin, record.epoch)
+
+
+def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
+    """Return whether a record of a pair refuses (FAS), and whether the guess from its prompt does ."""
+    sample = record.sample
+    refused = any(row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value) for row in rows)
+    return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == UNKNOWN}
+
+
+def pair_rows(record: Record, rows: Sequence[Score], twin: Record, twin_rows: Sequence[Score]) -> list[Score]:
+    """Return the rows that the valid record of a twin adds to those of an unanswerable sample."""
+    other = refusals(twin, twin_rows)
+    scores = {
+        metric: SlotScore(float(own) - float(other[metric]), {"twin": twin.sample.id, "twin_refused": other[metric]})
+        for metric, own in refusals(record, rows).items()
+    }
+    return [score_row(record, metric, score) for metric, score in scores.items()]
+
+
+def refused_twin(rows: Sequence[Score]) -> str:
+    """Return the id of the answerable twin if its refusal takes a point from these rows; else an empty text."""
+    return next((str(row.reading["twin"]) for row in rows if row.metric == FAS and row.reading.get("twin_refused")), "")
+
+
+class PairTally:
+    """Records of one mode whose twin is awaited, and the number of unanswerable samples that score 1."""
+
+    def __init__(self) -> None:
+        self.n_right = 0
+        self._waiting: dict[Pair, tuple[bool, int, dict[str, bool]]] = {}
+
+    def add(self, record: Record, place: int, rows: Sequence[Score]) -> tuple[int, dict[str, float]] | None:
+        """Add the valid record of the sample at ``place``.
+
+        Returns:
+            The place of the unanswerable sample and its scores, if the pair is complete."""
+        if (pair := pair_of(record)) is None:
+            return None
+        answerable, refused = record.sample.answerable, refusals(record, rows)
+        other = self._waiting.pop(pair, None)
+        if other is None:
+            self._waiting[pair] = (answerable, place, refused)
+            return None
+        own, twin = (other[2], refused) if answerable else (refused, other[2])
+        scores = {metric: float(own[metric]) - float(twin[metric]) for metric in own}
+        self.n_right += scores[FAS] == 1
+        return (other[1] if answerable else place), scores
+
+    @property
+    def n_alone(self) -> int:
+        """Number of unanswerable samples without a valid record of the twin in an epoch of theirs."""
+        return len({place for answerable, place, _ in self._waiting.values() if not answerable})

@@ -4,23 +4,16 @@ Samples that share a file are not independent, so all inference is over *cluster
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
 
 The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
-The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage
-of nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and
-continuous scores (8,000 draws; 3,000 at 200 clusters):
-
-===================================  ===============  ===============  ===============
-cluster sizes                        20 clusters      50 clusters      200 clusters
-===================================  ===============  ===============  ===============
-geometric or long-tailed, CR1        0.898 to 0.951   0.912 to 0.953   0.929 to 0.955
-the same, CR2 and Satterthwaite      0.952 to 0.973   0.942 to 0.969   0.945 to 0.965
-===================================  ===============  ===============  ===============
-
-Therefore the correction is CR2, which divides each cluster's squared residual by one minus its share of the data, with
-Satterthwaite's degrees of freedom under a working covariance of exchangeable errors whose correlation is estimated
-(Bell and McCaffrey 2002; Imbens and Kolesár 2016, doi:10.1162/REST_a_00552). For clusters of equal size it is identical
-to CR1 with ``t(k-1)``. Remaining deviations: with 20 clusters of one binary score each, coverage is 0.95 to 0.99,
-because a binomial count is discrete; at a true mean of 0.92 it is 0.91 to 0.995. With scores below 0 (unanswerable
-samples) the logit is that of the range from -1 to 1: at true means of 0.03 to 0.9 the coverage is 0.94 to 0.97.
+The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size: for true means 0.3 to
+0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous scores, and clusters of geometric or long-tailed
+sizes, its nominal 95 % intervals cover 0.898 to 0.951 (20 clusters), 0.912 to 0.953 (50), 0.929 to 0.955 (200) in
+simulations. Therefore the correction is CR2, which covers 0.952 to 0.973, 0.942 to 0.969 and 0.945 to 0.965: it divides
+each cluster's squared residual by one minus its share of the data, with Satterthwaite's degrees of freedom under a
+working covariance of exchangeable errors whose correlation is estimated (Bell and McCaffrey 2002; Imbens and Kolesár
+2016, doi:10.1162/REST_a_00552). For clusters of equal size it is identical to CR1 with ``t(k-1)``. Remaining
+deviations: with 20 clusters of one binary score each, coverage is 0.95 to 0.99, because a binomial count is discrete;
+at a true mean of 0.92 it is 0.91 to 0.995. With scores below 0 (unanswerable samples) the logit is that of the range
+from -1 to 1: at true means of 0.03 to 0.9 the coverage is 0.94 to 0.97.
 
 Differences are paired on samples. Their interval is a percentile cluster bootstrap, with the percentiles widened to
 match the t quantile (Hesterberg 2015, doi:10.1080/00031305.2015.1089789, "expanded percentile"). At 20 clusters of
@@ -34,9 +27,14 @@ these clusters would favour either run with equal probability.
 
 Differences shown together are adjusted by Holm's method (1979, Scandinavian Journal of Statistics 6): among equal runs,
 at most 5 % of the tables contain any adjusted p-value below 0.05, for any number and dependence of the differences.
+
+Re-run noise is the spread of the mean over all possible re-runs *of these samples*: the variance between the epochs of
+each sample, independent between samples. Its interval is a t interval with Satterthwaite's degrees of freedom. One
+further sample whose two epochs differ is added to the variance, as few samples without a flip are not without noise.
 """
 
 from collections.abc import Hashable, Sequence
+from math import comb
 from typing import NamedTuple, cast
 
 from agrotools.core import FrozenModel
@@ -137,8 +135,6 @@ def estimate_difference(
     Raises:
         ValueError: no values or unequal lengths.
     """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
     deltas = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     sizes, sums, squares = cluster_sums(deltas, clusters)
     n, k = len(deltas), len(sizes)
@@ -389,3 +385,70 @@ def _detectable(error: float, degrees: float) -> float | None:
     if error < _ROUNDING:
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error
+
+
+# --- repeats (epochs) of a run ----------------------------------------------------------------------------------------
+
+_EXTRA_DEGREES = 4
+"""Degrees of freedom of the added sample. If no sample flips, the interval then is about as wide as the exact one."""
+
+
+class Repeats(FrozenModel):
+    """Agreement between the epochs of a mode in FAS, over samples with at least two valid epochs.
+
+    ``pass_hat[k]`` is pass^k, the probability that k runs of a sample are all right (a score of 1), and ``pass_at[k]``
+    is pass@k, that at least one of them is; unbiased, over the samples with at least k valid epochs. ``flips`` is the
+    share of samples that are right in some epochs and not in others. ``rerun`` is the 95 % interval of the mean given
+    these samples; the interval of the metric itself also covers the choice of samples.
+    """
+
+    epochs: int
+    pass_hat: dict[int, Estimate]
+    pass_at: dict[int, Estimate]
+    flips: Estimate
+    rerun: Interval
+
+
+def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repeats | None:
+    """Return the agreement between epochs; None if no sample has two valid ones.
+
+    Args:
+        places: sample of each valid record, numbered from 0.
+        values: score of each valid record, at most 1.
+        clusters: cluster of each sample.
+    """
+    n = np.bincount(places, minlength=len(clusters))
+    right = np.bincount(places, weights=values >= 1, minlength=len(clusters)).astype(int)
+    epochs = int(n.max(initial=0))
+    if epochs < 2:
+        return None
+    hat: dict[int, Estimate] = {}
+    at: dict[int, Estimate] = {}
+    for k in sorted({*(2**power for power in range(epochs.bit_length())), epochs}):
+        enough = np.flatnonzero(n >= k).tolist()
+        pairs = [(comb(int(right[i]), k), comb(int(n[i] - right[i]), k), comb(int(n[i]), k)) for i in enough]
+        hat[k] = estimate_mean([some / every for some, _, every in pairs], clusters[enough])
+        at[k] = estimate_mean([1 - none / every for _, none, every in pairs], clusters[enough])
+    several = n >= 2
+    flips = estimate_mean(((right > 0) & (right < n))[several].astype(float), clusters[several])
+    return Repeats(epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values))
+
+
+def rerun_interval(places: IntArray, values: FloatArray) -> Interval:
+    """Return the interval of the mean score of these samples over all possible re-runs.
+
+    A sample with one record is given the mean variance of the others.
+    """
+    _, at, n = np.unique(places, return_inverse=True, return_counts=True)
+    means = np.bincount(at, weights=values) / n
+    squares = np.bincount(at, weights=(values - means[at]) ** 2)
+    several = n > 1
+    variances = np.divide(squares, n - 1, out=np.zeros_like(means), where=several)
+    pooled = float(variances[several].mean()) if several.any() else 0.25
+    parts = np.where(several, variances, pooled) / n
+    extra = 0.5 / float(n.mean())
+    total = float(parts.sum()) + extra
+    degrees = total**2 / (float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES)
+    reach = float(special.stdtrit(degrees, 0.975)) * total**0.5 / len(n)
+    mean = float(means.mean())
+    return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

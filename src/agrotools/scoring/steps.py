@@ -50,14 +50,13 @@ from agrotools.core.form_item import asked_items
 from agrotools.core.record import Results, literal_value, resolved_value
 from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
-from agrotools.scoring.slots import score_slot
+from agrotools.scoring.slots import SlotScore, score_row, score_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
+from agrotools.text.answer_form import Plan, usual_plan
 from agrotools.text.expression_functions import ExpressionError
-from agrotools.text.expressions import evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import evaluate_from, shows_no_answer
 from agrotools.text.submission import lacks_form
-from agrotools.text.usual_plan import Plan, usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 
@@ -91,7 +90,9 @@ def step_scores(record: Record) -> list[Score]:
         why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
         raise RunStoreError(why, hint="the run was made with another version of the benchmark, or the file was altered")
     rows: list[Score] = []
-    plan = _known_plan(record.sample)
+    usual = usual_plan(record.sample.query, len(record.sample.files))
+    # No plan is known for some questions, and one of its tools may not be offered.
+    plan = usual.calls if usual and {tool for tool, _ in usual.calls} <= {*record.sample.toolset} else None
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
@@ -100,15 +101,7 @@ def step_scores(record: Record) -> list[Score]:
 
 
 def _row(record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]) -> Score:
-    return Score(
-        metric=metric,
-        version=VERSION,
-        sample_id=record.sample.id,
-        epoch=record.epoch,
-        step=step,
-        value=value,
-        reading=reading,
-    )
+    return score_row(record, metric, SlotScore(value, reading), step=step, version=VERSION)
 
 
 def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> Score:
@@ -125,7 +118,9 @@ def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> S
 
 def _call_rows(record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]) -> list[Score]:
     call = action.calls[0] if isinstance(action, CallTools) else None
-    open_steps = _open_steps(index, steps)
+    group = steps[index].group
+    alike = [at for at in range(index + 1, len(steps)) if group is not None and steps[at].group == group]
+    open_steps = [index, *alike]  # members of the group that are not in the history shown
     tools: dict[str, JsonValue] = {"predicted": call.tool if call else None, "reference": steps[index].tool}
     tool_right = call is not None and any(steps[step].tool == call.tool for step in open_steps)
     right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
@@ -141,12 +136,6 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
         _row(record, "arg_acc_strict", index, float(equal), tools),
         _row(record, "ear", index, float(isinstance(action, Answer)), {"predicted": action.kind}),
     ]
-
-
-def _known_plan(sample: Sample) -> Plan | None:
-    """Return the usual plan for such a question; None if none is known, or one of its tools is not offered."""
-    usual = usual_plan(sample.query, len(sample.files))
-    return usual.calls if usual and {tool for tool, _ in usual.calls} <= {*sample.toolset} else None
 
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None) -> list[Score]:
@@ -166,14 +155,6 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan
     rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
     names = ("tool_acc", "arg_acc")
     return [rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
-
-
-def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
-    """Return the step and the later members of its group, none of which is in the history shown at ``index``."""
-    group = steps[index].group
-    return [index] + [
-        later for later in range(index + 1, len(steps)) if group is not None and steps[later].group == group
-    ]
 
 
 def _arguments(
@@ -224,7 +205,8 @@ def compare_calls(
     if not isinstance(tool, ToolSpec) and tool.resolver is not None:
         resolved = _resolved(tool, arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
-    files = _files_of(by_name, spec, reference)
+    names = (reference.get(name) for name, kind in spec.agreement.items() if kind == "file")
+    files = [by_name[name] for name in names if isinstance(name, str) and name in by_name]
     spec = _with_known_defaults(spec, files, reference, result)
     width, height = (files[0].width_px, files[0].height_px) if files else (None, None)
     frame = (width, height) if width and height else None
@@ -248,17 +230,10 @@ def _resolved(
 
 
 def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
-    """Return the numbers in the observations before ``step``."""
     steps = sample.reference.steps if sample.reference else ()
     before = takewhile(lambda each: each.observation is not step.observation, steps)
     results = (each.observation.result for each in before if each.observation)
     return list(islice(chain.from_iterable(map(numbers_in, results)), MOST_OBSERVED))
-
-
-def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Arguments) -> list[SampleFile]:
-    """Return the files that the reference call reads, in the order of the tool's arguments."""
-    file_names = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
-    return [by_name[name] for name in file_names if isinstance(name, str) and name in by_name]
 
 
 def _with_known_defaults(
@@ -301,7 +276,8 @@ def _summary_rows(record: Record, action: Action) -> list[Score]:
     rows: list[Score] = []
     if known:
         value, reading = _mean(record.sample, known, action)
-        values: dict[str, JsonValue] = {name: _short(each) for name, each in implied.items() if each.slot}
+        found = {name: each.value for name, each in implied.items() if each.slot}
+        values: dict[str, JsonValue] = {k: v[:200] if isinstance(v, str) else v for k, v in found.items()}
         rows.append(_row(record, "summ_acc", step, value, {**common, **reading, "implied": values}))
     value, reading = _mean(record.sample, slots, action)
     rows.append(_row(record, "summ_acc_truth", step, value, {**common, **reading}))
@@ -320,10 +296,6 @@ def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float,
         "readings": {name: score.reading for name, score in scored.items()},
     }
     return sum(score.value for score in scored.values()) / len(scored), reading
-
-
-def _short(implied: "Implied") -> JsonValue:
-    return implied.value[:200] if isinstance(implied.value, str) else implied.value
 
 
 def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
@@ -383,29 +355,22 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
         value = evaluate_from(slot.from_, results)
     except (UnresolvedRef, ExpressionError) as error:
         return Implied(None, reason=str(error))
-    if isinstance(slot, ToleranceSlot):
-        implied = _number(slot, value)
+    implied: Implied | None = None
+    if isinstance(slot, ToleranceSlot) and (number := plain_number(value)) is not None:
+        differs = abs(number - slot.value) > slot.margin + 1e-9 * abs(slot.value)
+        implied = Implied(slot.model_copy(update={"value": float(number)}), value, differs)
+    elif isinstance(slot, BooleanSlot) and (answer := plain_yes(value)) is not None:
+        implied = Implied(slot.model_copy(update={"value": answer}), value, answer != slot.value)
     elif isinstance(slot, ExactSlot):
         implied = _label(slot, value)
-    elif isinstance(slot, BooleanSlot):
-        implied = _yes_or_no(slot, value)
     elif isinstance(slot, ChoiceSetSlot):
         implied = _members(slot, value)
-    elif isinstance(slot, FileSlot):
-        implied = _file(slot, value)
+    elif isinstance(slot, FileSlot) and isinstance(value, str) and value.strip():
+        choices = tuple(dict.fromkeys((*slot.choices, value)))
+        implied = Implied(slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value)
     elif isinstance(slot, OpenTextSlot):
         implied = _facts(slot, value)
-    else:
-        implied = None
     return implied or Implied(None, value, reason=f"the observations yield no value of type {slot.type}")
-
-
-def _number(slot: ToleranceSlot, value: JsonValue) -> Implied | None:
-    number = plain_number(value)
-    if number is None:
-        return None
-    differs = abs(number - slot.value) > slot.margin + 1e-9 * abs(slot.value)
-    return Implied(slot.model_copy(update={"value": float(number)}), value, differs)
 
 
 def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
@@ -425,13 +390,6 @@ def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
     return Implied(slot.model_copy(update={"value": label, "choices": choices}), value, differs=True)
 
 
-def _yes_or_no(slot: BooleanSlot, value: JsonValue) -> Implied | None:
-    answer = plain_yes(value)
-    if answer is None:
-        return None
-    return Implied(slot.model_copy(update={"value": answer}), value, answer != slot.value)
-
-
 def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return None
@@ -439,13 +397,6 @@ def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
     choices = dict.fromkeys((*slot.choices, *members))
     implied = slot.model_copy(update={"value": tuple(dict.fromkeys(members)), "choices": tuple(choices)})
     return Implied(implied, value, set(members) != set(slot.value))
-
-
-def _file(slot: FileSlot, value: JsonValue) -> Implied | None:
-    if not isinstance(value, str) or not value.strip():
-        return None
-    choices = tuple(dict.fromkeys((*slot.choices, value)))
-    return Implied(slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value)
 
 
 def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:

@@ -10,8 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from agrotools.core import FrozenModel, Mode
-from agrotools.scoring.repeats import Repeats
-from agrotools.scoring.statistics import Estimate, Interval, adjusted
+from agrotools.scoring.statistics import Estimate, Interval, Repeats, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
 

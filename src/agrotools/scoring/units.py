@@ -5,7 +5,7 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, NamedTuple, cast
 
@@ -67,11 +67,6 @@ class SampleTable:
     def kind(self, number: int) -> Kind:
         """Return the kind of the sample with this number."""
         return self.kinds[int(self.kind_of[number])]
-
-    def count(self, keep: Callable[[Kind], bool]) -> int:
-        """Return the number of samples whose kind satisfies ``keep``."""
-        of_kind = [keep(kind) for kind in self.kinds]
-        return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
@@ -186,7 +181,7 @@ def units_of(
     low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs
     units = Units(places, steps, values, low, high)
     unknown = [
-        (place, WHOLE if step is None else step)
+        (place, step)
         for place in np.flatnonzero(n_invalid == n).tolist()
         for step in _expected_steps(metric, table.kind(samples[place]))
     ]
@@ -203,26 +198,21 @@ def _summed(rows: Rows) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
     places, steps, values = rows.columns()
     width = int(steps.max(initial=0)) + 2
-    keys, first, totals, counts = summed(places * width + (steps - WHOLE), values)
-    del places, steps, values
+    keys = places * width + (steps - WHOLE)
+    if bool(np.all(keys[1:] > keys[:-1])):  # most runs have one epoch, ordered by sample
+        return places, steps, values, np.ones(len(keys), dtype=np.int64)
+    del places, steps
+    keys, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     order = np.lexsort((first, keys // width))
-    return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
+    totals = np.bincount(at, weights=values, minlength=len(keys))
+    ordered = (keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order])
+    return cast("tuple[IntArray, IntArray, FloatArray, IntArray]", ordered)
 
 
-def summed(keys: IntArray, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Return the distinct ``keys`` in ascending order, and the first position, sum and number of values of each."""
-    if bool(np.all(keys[1:] > keys[:-1])):
-        # Most runs have one epoch, ordered by sample, so that no sorting is needed.
-        return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
-    distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    totals = np.bincount(at, weights=values, minlength=len(distinct))
-    return distinct, cast("IntArray", first), cast("FloatArray", totals), cast("IntArray", counts)
-
-
-def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
+def _expected_steps(metric: str, kind: Kind) -> Sequence[int]:
     """Return the steps of the units that a sample would have if it had been answered."""
     if is_outcome(metric):
-        return [None] if metric in kind.outcome_metrics else []
+        return [WHOLE] if metric in kind.outcome_metrics else []
     if metric in SUMMARY_METRICS:
         return [kind.calls] if kind.has_text else []
     return range(kind.calls) if metric in CALL_STEP_METRICS else range(kind.calls + 1)
@@ -263,13 +253,10 @@ def paired_units(first: Units, second: Units) -> tuple[Units, FloatArray] | None
     """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
     mine, other = first.where(first.valued), second.where(second.valued)
     width = int(max(mine.steps.max(initial=0), other.steps.max(initial=0))) + 2
-    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
-    mine = mine.where(np.isin(own_keys, other_keys))
-    if not len(mine.samples):
-        return None
-    by_key = np.argsort(other_keys, kind="stable")
-    at = np.searchsorted(other_keys[by_key], mine.samples * width + (mine.steps - WHOLE))
-    return mine, other.values[by_key[at]]
+    keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
+    _, at, other_at = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    order = np.argsort(at)
+    return (mine.where(at[order]), other.values[other_at[order]]) if len(at) else None
 
 
 class SamplePair(NamedTuple):
@@ -300,16 +287,6 @@ def shown_mean(values: FloatArray) -> float:
 def clusters_of(samples: IntArray, table: SampleTable) -> IntArray:
     """Return the numbers of the samples' clusters."""
     return np.asarray(table.clusters)[samples]
-
-
-def of_kind(samples: IntArray, table: SampleTable, keep: Callable[[Kind], bool]) -> BoolArray:
-    """Return a boolean mask of the samples whose kind satisfies ``keep``."""
-    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
-
-
-def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
-    """Return the units of each metric for the samples whose kind satisfies ``keep``."""
-    return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
 
 
 def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[BoolArray | slice], Estimate]) -> Metric:

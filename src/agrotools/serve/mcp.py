@@ -29,7 +29,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.files import cache_dir
-from agrotools.core.interrupts import on_stop_signal
+from agrotools.core.processes import on_stop_signal
 from agrotools.core.taxonomy import CONVENTIONS
 from agrotools.serve.recording import FolderWorkspace, SessionRecorder
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs

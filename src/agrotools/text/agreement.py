@@ -8,6 +8,7 @@ agree if they are of an equivalent kind and have the same series of points.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -85,8 +86,7 @@ def _chart_series(value: JsonValue, measured: bool, kind: str) -> list[_Series] 
     series: list[_Series] = []
     for item in value:
         literal, of_ref = literal_and_measured(item, measured)
-        points = _points(literal, of_ref, kind) if isinstance(literal, dict) else None
-        if not isinstance(literal, dict) or points is None:
+        if not isinstance(literal, dict) or (points := _points(literal, of_ref, kind)) is None:
             return None
         name = category(literal_value(literal.get("name")))
         series.append(_Series("" if name is None else name, points))
@@ -104,10 +104,8 @@ def _points(series: dict[str, JsonValue], measured: bool, kind: str) -> list[_Po
         return None
     points: list[_Point] = []
     for given_x, given_y in zip(xs, ys, strict=True):
-        (x, x_measured), (y, y_measured) = (
-            literal_and_measured(given_x, x_of_ref),
-            literal_and_measured(given_y, y_of_ref),
-        )
+        x, x_measured = literal_and_measured(given_x, x_of_ref)
+        y, y_measured = literal_and_measured(given_y, y_of_ref)
         key, number = category(x), as_number(y)
         if key is None or number is None:
             return None
@@ -121,13 +119,10 @@ def _points_agree(predicted: Sequence[_Point], reference: Sequence[_Point]) -> b
         return False
     if all(map(_agree, predicted, reference)):
         return True
-    return all(map(_agree, sorted(predicted, key=_order), sorted(reference, key=_order)))
-
-
-def _order(point: _Point) -> tuple[bool, str, float, float]:
-    if isinstance(point.x, str):
-        return True, point.x, 0.0, point.y
-    return False, "", point.x, point.y
+    ordered = (
+        sorted(each, key=lambda point: (isinstance(point.x, str), point.x, point.y)) for each in (predicted, reference)
+    )
+    return all(map(_agree, *ordered))
 
 
 def _agree(predicted: _Point, reference: _Point) -> bool:
@@ -184,9 +179,8 @@ def best_step(compared: Sequence[StepAgreement]) -> StepAgreement:
     return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
 
 
-class _Verdict(NamedTuple):
-    agrees: bool
-    detail: dict[str, JsonValue]
+_Verdict = tuple[bool, dict[str, JsonValue]]
+"""True if two arguments agree, and the details."""
 
 
 class _Call(NamedTuple):
@@ -227,7 +221,7 @@ def compare_arguments(
     arguments, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
     call = _Call(spec, _with_defaults(spec, arguments), _with_defaults(spec, gold), frame, observed)
     merged = {**reference, **predicted}
-    names = [name for name in spec.agreement if name in merged or (resolved and _differs(name, call))]
+    names = [name for name in spec.agreement if name in merged or (resolved and not _same(name, call))]
     names += list(islice((name for name in merged if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
 
@@ -240,17 +234,17 @@ def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
     }
 
 
-def _differs(name: str, call: _Call) -> bool:
-    return not same_json(call.predicted.get(name), literal_value(call.reference.get(name)))
+def _same(name: str, call: _Call) -> bool:
+    return same_json(call.predicted.get(name), literal_value(call.reference.get(name)))
 
 
 def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
-    try:
-        return _compared(name, call, predicted, reference)
-    except RecursionError:
-        kind = call.spec.agreement.get(name)
-        detail: dict[str, JsonValue] = {"reason": "nested too deep"}
-        return ArgumentAgreement(argument=name, kind=kind, agrees=False, equal=False, detail=detail)
+    kind, equal = call.spec.agreement.get(name), False
+    verdict: _Verdict = False, {"reason": "nested too deep"}
+    with suppress(RecursionError):
+        same = name in predicted and name in reference and same_json(predicted[name], literal_value(reference[name]))
+        equal, verdict = same, _compared(name, call, same)
+    return ArgumentAgreement(argument=name, kind=kind, agrees=verdict[0], equal=equal, detail=verdict[1])
 
 
 def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
@@ -259,27 +253,22 @@ def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
     return {**spec.defaults, **explicit}
 
 
-def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
+def _compared(name: str, call: _Call, equal: bool) -> _Verdict:
     kind = call.spec.agreement.get(name)
-    present = name in predicted, name in reference
-    equal = all(present) and same_json(predicted[name], literal_value(reference[name]))
     if kind == "presentation":
-        verdict = _Verdict(True, {"rule": "never compared"})
-    elif _is_too_large(call.predicted.get(name)):
-        verdict = _Verdict(equal, {"reason": "too large to be compared"})
-    elif name not in call.predicted and name not in call.reference:
-        verdict = _Verdict(True, {"rule": "makes no difference in these calls"})
-    elif name not in call.predicted or name not in call.reference:
-        missing = "predicted" if name in call.reference else "reference"
-        verdict = _Verdict(False, {"reason": f"missing in the {missing} call"})
-    elif kind is None:
-        verdict = _Verdict(equal, {"reason": "the tool has no such argument"})
-    elif _is_chart_kind(call.spec, name):
+        return True, {"rule": "never compared"}
+    if _is_too_large(call.predicted.get(name)):
+        return equal, {"reason": "too large to be compared"}
+    if name not in call.predicted and name not in call.reference:
+        return True, {"rule": "makes no difference in these calls"}
+    if name not in call.predicted or name not in call.reference:
+        return False, {"reason": f"missing in the {'predicted' if name in call.reference else 'reference'} call"}
+    if kind is None:
+        return equal, {"reason": "the tool has no such argument"}
+    if name == "kind" and "chart" in call.spec.agreement.values():  # the kind of a chart
         first, second = call.predicted[name], literal_value(call.reference[name])
-        verdict = _Verdict(isinstance(first, str) and isinstance(second, str) and equivalent_kinds(first, second), {})
-    else:
-        verdict = _RULES[kind](name, call)
-    return ArgumentAgreement(argument=name, kind=kind, agrees=verdict.agrees, equal=equal, detail=verdict.detail)
+        return isinstance(first, str) and isinstance(second, str) and equivalent_kinds(first, second), {}
+    return _RULES[kind](name, call)
 
 
 def _is_too_large(value: JsonValue) -> bool:
@@ -294,11 +283,6 @@ def _is_too_large(value: JsonValue) -> bool:
         if isinstance(item, (list, dict)):
             open_values += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
     return False
-
-
-def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
-    """True if the argument is the chart kind of a tool that also takes chart series."""
-    return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
 
 
 # --- one rule for each kind ----------------------------------------------------------------------------------------
@@ -333,16 +317,12 @@ def _numbers_or_same(predicted: JsonValue, reference: JsonValue, measured: bool)
 
 def _files_same(predicted: JsonValue, reference: JsonValue, _measured: bool) -> bool:
     if isinstance(predicted, str) and isinstance(reference, str):
-        return _file_name(predicted) == _file_name(reference)
+        return _HERE.sub("", predicted.strip(), count=1) == _HERE.sub("", reference.strip(), count=1)
     return same_json(predicted, reference)
 
 
-def _file_name(name: str) -> str:
-    return _HERE.sub("", name.strip(), count=1)
-
-
 def _plain(name: str, call: _Call) -> _Verdict:
-    return _Verdict(_nested(call.predicted[name], call.reference[name], False, _numbers_or_same), {})
+    return _nested(call.predicted[name], call.reference[name], False, _numbers_or_same), {}
 
 
 def _text(name: str, call: _Call) -> _Verdict:
@@ -357,46 +337,45 @@ def _text(name: str, call: _Call) -> _Verdict:
         return f1 >= TEXT_F1
 
     agrees = _nested(call.predicted[name], call.reference[name], False, close)
-    return _Verdict(agrees, {"f1": worst} if worst < 1 else {})
+    return agrees, {"f1": worst} if worst < 1 else {}
 
 
 def _box(name: str, call: _Call) -> _Verdict:
     """Compare two boxes by IoU. If the image size is known, a missing box means the whole image."""
     box, gold = call.predicted[name], literal_value(call.reference[name])
     if box is None and gold is None:
-        return _Verdict(True, {})
+        return True, {}
     whole: list[JsonValue] | None = [0, 0, *call.frame] if call.frame else None
     first, second = as_box(whole if box is None else box), as_box(whole if gold is None else gold)
     if first is None or second is None:
-        return _Verdict(same_json(box, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"})
+        return same_json(box, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"}
     iou = 1.0 if first == second else box_iou(clipped(first, call.frame), clipped(second, call.frame))
-    return _Verdict(iou >= BOX_IOU, {"iou": iou})
+    return iou >= BOX_IOU, {"iou": iou}
 
 
 def _expression(name: str, call: _Call) -> _Verdict:
     beside = next((other for other, kind in call.spec.agreement.items() if kind == "variables"), "")
-    agrees, detail = expressions_agree(
+    return expressions_agree(
         (call.predicted[name], call.predicted.get(beside)),
         (call.reference[name], call.reference.get(beside)),
         measured_numbers(call.reference),
         call.observed,
     )
-    return _Verdict(agrees, detail)
 
 
 def _variables(name: str, call: _Call) -> _Verdict:
     if "expression" in call.spec.agreement.values():
-        return _Verdict(True, {"rule": "compared with the expression"})
+        return True, {"rule": "compared with the expression"}
     return _plain(name, call)
 
 
 def _chart(name: str, call: _Call) -> _Verdict:
     kind = literal_value(call.reference.get("kind"))
-    return _Verdict(*charts_agree(call.predicted[name], call.reference[name], kind if isinstance(kind, str) else ""))
+    return charts_agree(call.predicted[name], call.reference[name], kind if isinstance(kind, str) else "")
 
 
 _RULES: Mapping[AgreementKind, Callable[[str, _Call], _Verdict]] = {
-    "file": lambda name, call: _Verdict(_nested(call.predicted[name], call.reference[name], False, _files_same), {}),
+    "file": lambda name, call: (_nested(call.predicted[name], call.reference[name], False, _files_same), {}),
     "choice": _plain,
     "number": _plain,
     "box": _box,

@@ -82,16 +82,11 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
     return abs(rounded - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
 
 
-def close(predicted: Number, reference: Number, relative: float) -> bool:
-    """True if ``predicted`` is within ``relative`` of ``reference``."""
-    return predicted == reference or abs(predicted - reference) <= relative * abs(reference)
-
-
 def numbers_agree(predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0) -> bool:
     """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (0: exactly)."""
-    if measured:
-        return close(predicted, reference, MEASURED_TOLERANCE) or is_rounding(predicted, reference)
-    return close(predicted, reference, relative)
+    reach = MEASURED_TOLERANCE if measured else relative
+    is_close = predicted == reference or abs(predicted - reference) <= reach * abs(reference)
+    return is_close or (measured and is_rounding(predicted, reference))
 
 
 def text_f1(predicted: str, reference: str) -> float:
@@ -163,8 +158,6 @@ def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
     return bool(matrix[optimize.linear_sum_assignment(matrix, maximize=True)].all())
 
 
-RELATIVE = 1e-9
-"""Relative tolerance of the values; absolute 1e-12, so that a difference of 0 agrees with one of 1e-17."""
 MOST_ROUNDING = 0.006
 """Upper bound of the relative difference between a number and its rounding to three digits."""
 MOST_READINGS = 256
@@ -261,10 +254,8 @@ def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Numbe
         results: list[JsonValue] = []
         for factor in (1, *_FACTORS):
             reading = [each * factor if abs(each) == number else each for each in written]
-            values = iter(reading[len(in_expression) :])
-            replaced = {name: _replaced(value, values) for name, value in variables.items()}
             with suppress(ExpressionError):
-                results.append(evaluate(expression, replaced, constants=reading[: len(in_expression)]))
+                results.append(_evaluated(expression, variables, reading, len(in_expression)))
                 if not same_value(results[0], results[-1]):
                     return True
         return len(results) < 2
@@ -287,7 +278,7 @@ def same_value(first: JsonValue, second: JsonValue) -> bool:
     """True if two values of expressions are equal: numbers within 1e-9 relative, texts after normalisation."""
     a, b = as_number(first), as_number(second)
     if a is not None and b is not None:
-        return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=1e-12)
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)  # a difference of 0 agrees with one of 1e-17
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(same_value, first, second))
     if isinstance(first, str) and isinstance(second, str):
@@ -325,8 +316,8 @@ def _readings(
     expression: str, variables: Mapping[str, JsonValue], measured: Sequence[Number]
 ) -> Iterator[Callable[[], JsonValue]]:
     """Yield evaluations of the prediction with some of its numbers replaced by measured ones, most likely first."""
-    written = [*numbers_written(expression, variables), *numbers_in(dict(variables))]
-    in_expression = len(written) - sum(1 for _ in numbers_in(dict(variables)))
+    constants = numbers_written(expression, variables)
+    written = [*constants, *numbers_in(dict(variables))]
     ordered = sorted({*measured, *(-value for value in measured if value < 0)})
     options = {number: _options(number, ordered) for number in dict.fromkeys(written)}
     open_numbers = [number for number, choices in options.items() if len(choices) > 1]
@@ -344,9 +335,7 @@ def _readings(
         apart = (list(choice) for choice in product(*(options[number] for number in written))) if ambiguous else ()
         readings = chain(readings, islice(alike, MOST_READINGS), islice(apart, MOST_READINGS))
     for reading in readings:
-        constants, values = reading[:in_expression], iter(reading[in_expression:])
-        replaced = {name: _replaced(value, values) for name, value in variables.items()}
-        yield lambda replaced=replaced, constants=constants: evaluate(expression, replaced, constants=constants)
+        yield partial(_evaluated, expression, variables, reading, len(constants))
 
 
 def _options(number: Number, ordered: Sequence[Number]) -> list[Number]:
@@ -355,6 +344,15 @@ def _options(number: Number, ordered: Sequence[Number]) -> list[Number]:
     near = ordered[bisect_left(ordered, number - reach) : bisect_right(ordered, number + reach)]
     agreeing = [value for value in near if numbers_agree(number, value, measured=True)]
     return [*dict.fromkeys([*sorted(agreeing, key=lambda value: abs(value - number))[:3], number])]
+
+
+def _evaluated(
+    expression: str, variables: Mapping[str, JsonValue], reading: Sequence[Number], n_constants: int
+) -> JsonValue:
+    """Return the value with other numbers: first those of the expression, then those of the variables."""
+    values = iter(reading[n_constants:])
+    replaced = {name: _replaced(value, values) for name, value in variables.items()}
+    return evaluate(expression, replaced, constants=reading[:n_constants])
 
 
 def _replaced(value: JsonValue, numbers: Iterator[Number]) -> JsonValue:

@@ -5,22 +5,28 @@ and unit), the best constant answer and, if cross-validation found it better, a 
 of the question and the metadata of its files. ``training/fit_guess.py`` fits it on synthetic benchmarks with other
 seeds than the shipped ones, so it has never seen the samples for which it guesses. Where the prompt shows that the
 files do not allow an answer (:func:`is_unanswerable`), the guess is a refusal.
+
+The usual plan of a question is the calls and the figure of the drawn questions whose words are most like its own.
+``data/guess_plans.json`` has the most common calls for each answer form of the question templates and number of files,
+and the share of the wordings that hold each word, by figure and language.
 """
 
 import json
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import (
+    Arguments,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -37,9 +43,8 @@ from agrotools.core import (
 )
 from agrotools.core.base import FloatArray, SingleArray, np
 from agrotools.core.slot import asked_slots
-from agrotools.text.normalise import late_pattern, normalise
+from agrotools.text.normalise import TOKEN, late_pattern, normalise
 from agrotools.text.submission import UNKNOWN
-from agrotools.text.usual_plan import NUMBER, fewest_files, kind_key, slot_key, tokens_of, usual_plan, words_of
 
 
 def answer_form(slots: Sequence[Slot]) -> str:
@@ -50,15 +55,12 @@ def answer_form(slots: Sequence[Slot]) -> str:
     form_slots = [slot for slot in asked_slots(slots) if not slot.made_by_tools]
     if not form_slots:
         return ""
-    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
+    branched = {slot.name for slot in form_slots if isinstance(slot, OpenTextSlot) and slot.excluded}
+    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * (slot.name in branched)}" for slot in form_slots]
     return "\n".join([*form_lines(slots), "where", *meanings])
 
 
 _ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)"
-
-
-def _has_branches(slot: Slot) -> bool:
-    return isinstance(slot, OpenTextSlot) and bool(slot.excluded)
 
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
@@ -86,13 +88,8 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
 
     Slots without a value and slots answered by a figure are left out.
     """
-    lines: list[str] = []
-    for slot in asked_slots(slots):
-        value = values.get(slot.name)
-        if value is None or slot.made_by_tools:
-            continue
-        lines.append(f"{slot.name}: {_written(slot, value)}")
-    return "\n".join(lines)
+    given = [(slot, values.get(slot.name)) for slot in asked_slots(slots) if not slot.made_by_tools]
+    return "\n".join(f"{slot.name}: {_written(slot, value)}" for slot, value in given if value is not None)
 
 
 def _written(slot: Slot, value: JsonValue) -> str:
@@ -199,10 +196,9 @@ class GuessModel:
 
         Only the part of ``slots`` that the answer form shows is read.
         """
-        form_slots = asked_slots(slots)
         # Most guesses are constants, and features take far longer than the rest.
         features = None if self.of_form(slots) else prompt_features(query, sample_files)
-        guesses = {slot.name: self.value_of(slot, features) for slot in form_slots}
+        guesses = {slot.name: self.value_of(slot, features) for slot in asked_slots(slots)}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def of_form(self, slots: Sequence[Slot]) -> bool:
@@ -283,7 +279,9 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
     words = words_of(sample.query)
     chart = _shipped_charts()[max(plan.figures, key=lambda figure: len(words & words_of(figure)))]
     known = list(dict.fromkeys(x for series in chart.series for x in series.x))
-    places = {x: found.start() for x in known if (found := re.search(_written_x(x), sample.query))}
+    written = {x: re.escape(x if isinstance(x, str) else f"{x:g}") for x in known}
+    found = {x: re.search(rf"(?<![\w.]){text}(?!\w|\.\d)", sample.query) for x, text in written.items()}
+    places = {x: match.start() for x, match in found.items() if match}
     names = {file.name for file in sample.files}
     chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
     series: list[PlotSeries] = []
@@ -292,10 +290,6 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
         here = [x for x in chosen if x in points]
         series.append(each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)}))
     return chart.model_copy(update={"series": tuple(series)})
-
-
-def _written_x(x: str | float) -> str:
-    return rf"(?<![\w.]){re.escape(x if isinstance(x, str) else f'{x:g}')}(?!\w|\.\d)"
 
 
 @cache
@@ -330,3 +324,97 @@ def guesser_of(entry: Mapping[str, Any], weights: Mapping[str, SingleArray]) -> 
     fields = {name: value for name, value in entry.items() if name != "weights"}
     outcomes = tuple(fields.pop("outcomes", ()))
     return Guesser(**fields, outcomes=outcomes, weights=weights[entry["weights"]] if "weights" in entry else None)
+
+
+# --- usual plans -----------------------------------------------------------------------------------------------------
+
+NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
+_LEAST_LIKENESS = 0.25
+"""Cosine similarity below which a question is taken for one of another kind."""
+
+Plan = tuple[tuple[str, Arguments], ...]
+"""Tool calls in order: name and arguments, which may refer to the results of earlier calls."""
+
+
+class UsualPlan(NamedTuple):
+    """Calls of one answer form with one number of files."""
+
+    calls: Plan
+    figures: Sequence[str]
+    """Possible meanings of the figure asked for; none if none is."""
+
+
+class _Form(NamedTuple):
+    """Questions of one answer form by figure, each as a unit vector of words with the figures, and plans by files."""
+
+    questions: Sequence[tuple[Mapping[str, float], Sequence[str]]]
+    plans: Mapping[int, Plan]
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a normalised text in order, Chinese ones by character, all numbers as 0."""
+    return TOKEN.findall(NUMBER.sub("0", text))
+
+
+def words_of(text: str) -> set[str]:
+    """Return the different :func:`tokens_of` a question."""
+    return set(tokens_of(normalise(text)))
+
+
+def slot_key(slot: Slot) -> str:
+    """Return the key of a slot: name, type and unit, all visible in the answer form."""
+    return f"{slot.name}{kind_key(slot)}"
+
+
+def kind_key(slot: Slot) -> str:
+    """Return the key of a slot without its name."""
+    return f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"
+
+
+def form_key(slots: Sequence[Slot]) -> str:
+    """Return the key of an answer form."""
+    return " ".join(map(slot_key, asked_slots(slots)))
+
+
+def usual_plan(query: str, n_files: int) -> UsualPlan | None:
+    """Return the usual plan of a question with this number of files; None if no known question is like it."""
+    weights, forms = _shipped_forms()
+    words = _unit_vector({word: weights[word] for word in words_of(query) if word in weights})
+    best, likeness = None, _LEAST_LIKENESS
+    for form in forms.values():
+        if n_files not in form.plans:
+            continue
+        for known, figures in form.questions:
+            found = sum(value * known.get(word, 0.0) for word, value in words.items())
+            if found > likeness:
+                best, likeness = UsualPlan(form.plans[n_files], figures), found
+    return best
+
+
+def fewest_files(slots: Sequence[Slot]) -> int:
+    """Return the smallest number of files on drawn scenes with the same answer form; 0 if the form is unknown."""
+    form = _shipped_forms()[1].get(form_key(slots))
+    return min(form.plans) if form else 0
+
+
+@cache
+def _shipped_forms() -> tuple[dict[str, float], dict[str, _Form]]:
+    """Return the weight of each word (its inverse document frequency over the forms), and the forms by key."""
+    shipped = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
+    shares = [question["words"] for entry in shipped.values() for question in entry["questions"]]
+    n_with_word = Counter(word for words in shares for word in words)
+    weights = {word: math.log(len(shares) / n) for word, n in n_with_word.items()}
+    forms: dict[str, _Form] = {}
+    for key, entry in shipped.items():
+        questions = [
+            ({word: share * weights[word] for word, share in each["words"].items()}, each["figures"])
+            for each in entry["questions"]
+        ]
+        plans = {int(n): tuple((tool, arguments) for tool, arguments in calls) for n, calls in entry["plans"].items()}
+        forms[key] = _Form([(_unit_vector(words), figures) for words, figures in questions], plans)
+    return weights, forms
+
+
+def _unit_vector(vector: Mapping[str, float]) -> dict[str, float]:
+    length = math.sqrt(sum(value * value for value in vector.values())) or 1.0
+    return {word: value / length for word, value in vector.items()}

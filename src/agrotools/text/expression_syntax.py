@@ -102,7 +102,10 @@ def parse_expression(
         elif isinstance(node, ast.Name) and node.id not in names and id(node) not in called:
             if node.id in functions:
                 raise ExpressionError(f"{node.id} is a function", hint=f"write {node.id}(...)")
-            raise ExpressionError(f"{node.id} is not defined", hint=_name_hint(node.id, names, functions))
+            hint = f"give its value as a variable; known names: {', '.join([*names][:40])}"
+            if close := get_close_matches(node.id, [*names, *functions], n=3, cutoff=0.6):
+                hint = f"did you mean {', '.join(close)}?"
+            raise ExpressionError(f"{node.id} is not defined", hint=hint)
     return tree
 
 
@@ -155,13 +158,6 @@ def _check_call(node: ast.Call, names: Collection[str], functions: Collection[st
     close = get_close_matches(name.lower(), functions, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}"
     raise ExpressionError(f"there is no function {name}", hint=hint)
-
-
-def _name_hint(name: str, names: Collection[str], functions: Collection[str]) -> str:
-    close = get_close_matches(name, [*names, *functions], n=3, cutoff=0.6)
-    if close:
-        return f"did you mean {', '.join(close)}?"
-    return f"give its value as a variable; known names: {', '.join([*names][:40])}"
 
 
 _SIGNS = {

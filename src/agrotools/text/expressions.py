@@ -16,11 +16,12 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 from simpleeval import SimpleEval
 
+from agrotools.core import AbstainSlot
 from agrotools.core.record import REF_PATTERN, Results, UnresolvedRef, resolve_ref
 from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
 from agrotools.text.expression_functions import (
@@ -199,17 +200,13 @@ def _lacks(item: Value, container: Value) -> bool:
     return not _contains(item, container)
 
 
-def _negative(value: Value) -> Number:
-    return -number(value, "-")
-
-
-def _positive(value: Value) -> Number:
-    return +number(value, "+")
+def _signed(sign: str, apply_sign: Callable[[Number], Number]) -> Callable[[Value], Number]:
+    return lambda value: apply_sign(number(value, sign))
 
 
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: _negative,
-    ast.UAdd: _positive,
+    ast.USub: _signed("-", operator.neg),
+    ast.UAdd: _signed("+", operator.pos),
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -256,8 +253,8 @@ def evaluate(
             not finite, or more work than the limits allow.
     """
     evaluation = _Evaluation(expression, variables or {}, {**FUNCTIONS, **(functions or {})})
-    if constants is not None:
-        evaluation.replace_numbers(constants)
+    for node, value in zip(evaluation.number_nodes(), constants, strict=True) if constants is not None else ():
+        node.value = value
     return evaluation.run()
 
 
@@ -267,7 +264,7 @@ def numbers_written(expression: str, variables: Mapping[str, Any] | None = None)
     Raises:
         ExpressionError: the expression cannot be parsed.
     """
-    return _Evaluation(expression, variables or {}).numbers()
+    return [cast(Number, node.value) for node in _Evaluation(expression, variables or {}).number_nodes()]
 
 
 def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
@@ -301,38 +298,47 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
             f"the expression has {len(text)} characters, more than {MAX_FROM_CHARACTERS}", hint="write a shorter one"
         )
     names: dict[str, str] = {}
-    short = _REF_OR_QUOTED.sub(lambda match: match[0] if match["quoted"] else _name_of(match[0], names), text)
-    variables = {name: _arithmetic_value(ref, results) for ref, name in names.items()}
+
+    def name_of(match: re.Match[str]) -> str:
+        return match[0] if match["quoted"] else names.setdefault(match[0], f"ref_value_{len(names)}")
+
+    short = _REF_OR_QUOTED.sub(name_of, text)
+    variables = {name: resolve_ref(ref, results) for ref, name in names.items()}
+    for ref, name in names.items():
+        value = variables[name]
+        for item in value if isinstance(value, list) else [value]:
+            if item is None or (isinstance(item, float) and not math.isfinite(item)):
+                raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
     try:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
         raise ExpressionError(_with_refs(error.message, names), hint=_with_refs(error.hint, names)) from None
 
 
+def shows_no_answer(slot: AbstainSlot, results: Results) -> bool:
+    """True if ``results`` show that there is no answer.
+
+    That is if ``from`` of the slot is true or, without one, if no ``from`` of the slots that are asked for has a value.
+    """
+    if slot.from_ is not None:
+        return _value_or_none(slot.from_, results) is True
+    return all(each.from_ is None or _value_or_none(each.from_, results) is None for each in slot.asks)
+
+
+def _value_or_none(expression: str, results: Results) -> object:
+    try:
+        return evaluate_from(expression, results)
+    except (UnresolvedRef, ExpressionError):
+        return None
+
+
 _REF_OR_QUOTED = re.compile(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|{REF_PATTERN.pattern}")
-
-
-def _name_of(ref: str, names: dict[str, str]) -> str:
-    return names.setdefault(ref, f"ref_value_{len(names)}")
 
 
 def _with_refs(text: str, names: dict[str, str]) -> str:
     for ref, name in reversed(names.items()):
         text = text.replace(name, ref)
     return text
-
-
-def _arithmetic_value(ref: str, results: Results) -> JsonValue:
-    value = resolve_ref(ref, results)
-    for item in value if isinstance(value, list) else [value]:
-        if item is None or (isinstance(item, float) and not math.isfinite(item)):
-            raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
-    return value
-
-
-class _NumberNode(Protocol):
-    value: Number
-    col_offset: int
 
 
 class _Evaluation(SimpleEval):
@@ -354,17 +360,10 @@ class _Evaluation(SimpleEval):
         self._functions = functions
         self._elements_left = MAX_ELEMENTS_READ
 
-    def numbers(self) -> list[Number]:
-        return [node.value for node in self._number_nodes()]
-
-    def replace_numbers(self, numbers: Sequence[Number]) -> None:
-        for node, value in zip(self._number_nodes(), numbers, strict=True):
-            node.value = value
-
-    def _number_nodes(self) -> list[_NumberNode]:
+    def number_nodes(self) -> list[ast.Constant]:
+        """Return the nodes of the numbers written in the expression, in order."""
         nodes = [node for node in ast.walk(self._tree) if isinstance(node, ast.Constant)]
-        numbers = [cast(_NumberNode, node) for node in nodes if type(node.value) in (int, float)]
-        return sorted(numbers, key=lambda node: node.col_offset)
+        return sorted((node for node in nodes if type(node.value) in (int, float)), key=lambda node: node.col_offset)
 
     def run(self) -> Value:
         try:

@@ -62,8 +62,7 @@ def loads(text: str) -> JsonValue:
         try:
             value = _DECODER.decode(_TOKEN.sub(_respelt, text))
         except (ValueError, RecursionError):
-            reason = "nested too deeply" if isinstance(strict, RecursionError) else str(strict)
-            raise NotJson(reason) from None
+            raise _not_json(strict) from None
     return _clean(value, MAX_DEPTH)
 
 
@@ -78,7 +77,7 @@ def loads_strictly(text: str) -> JsonValue:
     try:
         value = _STRICT_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
+        raise _not_json(error) from None
     return _clean(value, MAX_DEPTH)
 
 
@@ -99,7 +98,11 @@ def storable(value: Any) -> JsonValue:
     try:
         return loads_strictly(dumps(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
+        raise _not_json(error) from None
+
+
+def _not_json(error: Exception) -> NotJson:
+    return NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error))
 
 
 def _respelt(match: re.Match[str]) -> str:

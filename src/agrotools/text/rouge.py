@@ -11,7 +11,8 @@ revisited"): one integer holds a row of the usual table, one bit per element.
 
 import string
 import warnings
-from collections.abc import Hashable, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -69,15 +70,15 @@ def rouge_l_words(answer: str, reference: str) -> float:
 
 def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """Return the length of the longest common subsequence of two sequences."""
-    rows = common_rows(first, second, keep=False)
-    return len(second) - rows[-1].bit_count()
+    (last,) = deque(common_rows(first, second), maxlen=1)
+    return len(second) - last.bit_count()
 
 
-def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: bool = True) -> list[int]:
-    """Return the table of the longest common subsequence, one integer of bits per row.
+def common_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> Iterator[int]:
+    """Yield the table of the longest common subsequence, one integer of bits per row.
 
-    Row i (of ``len(first) + 1``; without ``keep`` only the last row is returned) belongs to the first i elements of
-    ``first``. Its bit j is 0 if the subsequence with ``second[: j + 1]`` is one longer than with ``second[:j]``.
+    Row i (of ``len(first) + 1``) belongs to the first i elements of ``first``. Its bit j is 0 if the subsequence with
+    ``second[: j + 1]`` is one longer than with ``second[:j]``.
     """
     elements, marks = set(first), dict[Hashable, bytearray]()
     for place, element in enumerate(second):
@@ -85,23 +86,12 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: 
             marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (place & 7)
     places = {element: int.from_bytes(mark, "little") for element, mark in marks.items()}
     everything = row = (1 << len(second)) - 1
-    rows = [row]
+    yield row
     for element in first:
-        here = places.get(element)
-        if here is not None:
+        if (here := places.get(element)) is not None:
             matching = row & here
             row = (row + matching | row - matching) & everything
-        if keep:
-            rows.append(row)
-    return rows if keep else [row]
-
-
-def length_in_row(row: int, count: int) -> int:
-    """Return the length of the longest common subsequence with the first ``count`` elements of ``second``.
-
-    ``row`` is a row from :func:`common_rows`.
-    """
-    return count - (row & ((1 << count) - 1)).bit_count()
+        yield row
 
 
 def common_places(
@@ -113,7 +103,12 @@ def common_places(
     the common length is greater; ``first_at_ties`` says which at equal lengths, in which packages differ. The result
     is None if the search takes more than ``most_steps``.
     """
-    rows = common_rows(first, second)
+    rows = [*common_rows(first, second)]
+
+    def length(i: int, j: int) -> int:
+        """Return the common length of the first i and j elements."""
+        return j - (rows[i] & ((1 << j) - 1)).bit_count()
+
     places: list[int] = []
     i, j, steps = len(first), len(second), 1
     while i and j:
@@ -121,7 +116,7 @@ def common_places(
             i, j = i - 1, j - 1
             places.append(i)
         else:
-            gain = length_in_row(rows[i - 1], j) - length_in_row(rows[i], j - 1)
+            gain = length(i - 1, j) - length(i, j - 1)
             i, j = (i - 1, j) if gain > 0 or (first_at_ties and not gain) else (i, j - 1)
         steps += 1
         if most_steps is not None and steps > most_steps:

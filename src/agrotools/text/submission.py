@@ -13,12 +13,14 @@ from agrotools.core import Answer, Step
 from agrotools.core.form_item import FormItem
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
-from agrotools.text.quantities import Quantity, read_quantity
+from agrotools.text.quantities import read_quantity
 from agrotools.text.units import fold_case, unit_at
 
 UNKNOWN = "unknown"
 """Value by which an answer abstains in an item; alone on a line, in all items."""
 _UNKNOWN = (UNKNOWN, "未知")
+_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
+"""``unknown``, also with a remark or the unit of the form behind it, but with no value."""
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
 _SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
@@ -39,26 +41,26 @@ _EITHER = late_pattern(r"(?<![\d.,])(\d{1,3}),(?=\d{3}(?![\d.,]*\d))")
 _MOST_CHARACTERS = 100_000
 
 
-class Submission(NamedTuple):
-    """Values of a form by name of the item, as they were written: usually one, several if they differ."""
-
-    values: Mapping[str, tuple[str, ...]]
+Submission = dict[str, tuple[str, ...]]
+"""Values of a form by name of the item, as they were written: usually one, several if they differ."""
 
 
-def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
-    """Return the last complete form in ``text``; None if each lacks an item, or there is none."""
+@lru_cache(maxsize=256)
+def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None:
+    """Return the last complete form in ``text``; None if each lacks an item, or there is none.
+
+    It is cached, because it is read for each slot."""
     if not items:
         return None
     text = _SPECIAL.sub(" ", text[-_MOST_CHARACTERS:])
-    names = item_names(tuple(items))
+    names = item_names(items)
     found = _last_object(text, items, names)
     after = _last_lines(text[found[0] :] if found else text, items, names)
     form = after or (found[1] if found else None)
     numbers = [item.name for item in items if item.is_number]
-    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form.values[name]):
-        points = {name: tuple(_EITHER.sub(r"\1.", value) for value in form.values[name]) for name in numbers}
-        return Submission({**form.values, **points})  # 3,755 is 3.755 beside 12,5
-    return form
+    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form[name]):
+        form |= {name: tuple(_EITHER.sub(r"\1.", value) for value in form[name]) for name in numbers}
+    return form  # where 3,755 is 3.755 beside 12,5
 
 
 @lru_cache(maxsize=1_000)
@@ -85,8 +87,12 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
         except NotJson:
             continue
         for fields in _objects(value):
-            if (values := _of_object(fields, names)).keys() >= {each.name for each in items}:
-                return end, Submission(values)
+            values: Submission = {}
+            for key, written in fields.items():
+                if (name := names.get(name_key(key))) and written is not None:
+                    values[name] = (*values.get(name, ()), _as_text(written))
+            if values.keys() >= {each.name for each in items}:
+                return end, values
     return None
 
 
@@ -97,14 +103,6 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     inner = value.values() if is_object(value) else value if is_list(value) else ()
     for each in reversed([*inner]):
         yield from _objects(each)
-
-
-def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    values: dict[str, tuple[str, ...]] = {}
-    for key, value in fields.items():
-        if (name := names.get(name_key(key))) and value is not None:
-            values[name] = (*values.get(name, ()), _as_text(value))
-    return values
 
 
 def _as_text(value: Any) -> str:
@@ -123,14 +121,14 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
     A name that repeats in a later paragraph begins the next form there; in the same one it has two values.
     """
     last: Submission | None = None
-    values: dict[str, tuple[str, ...]] = {}
+    values: Submission = {}
     paragraphs: dict[str, int] = {}
     paragraph = 0
     for line in text.splitlines():
         if not line.strip():
             paragraph += 1
-        elif _is_unknown(line):
-            last, values = Submission({item.name: (line,) for item in items}), {}
+        elif normalise(line).strip(_MARKS) in _UNKNOWN:
+            last, values = {item.name: (line,) for item in items}, {}
         elif found := _value_in(line, names):
             name, value = found
             if name in values and (before := paragraphs[name]) < paragraph:
@@ -138,7 +136,7 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
             values[name] = (*(each for each in values.get(name, ()) if each != value), value)
             paragraphs[name] = paragraph
             if len(values) == len(items):
-                last = Submission(dict(values))
+                last = dict(values)
     return last
 
 
@@ -154,26 +152,14 @@ def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
 
 
-def _is_unknown(text: str) -> bool:
-    return normalise(text).strip(_MARKS) in _UNKNOWN
-
-
-def _abstains(text: str) -> bool:
-    """Return True for ``unknown``, also with a remark or the unit of the form behind it, but with no value."""
-    return _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)) is not None
-
-
-_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
-
-
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
     """True if ``text`` submits a value of its type for each of ``items``, right or wrong.
 
     ``listed``: labels must be among the options, which the form is asked for once more otherwise.
     """
-    if (form := read_submission(text, items)) is None:
+    if (form := read_submission(text, tuple(items))) is None:
         return False
-    values = [read_value(item, form.values[item.name]) for item in items]
+    values = [read_value(item, form[item.name]) for item in items]
     return all(value.readable and (value.listed or not listed) for value in values)
 
 
@@ -209,8 +195,10 @@ def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
 
 @lru_cache(maxsize=4_000)
 def _read_value(item: FormItem, text: str) -> FormValue:
-    if _abstains(text) and not _names_option(item, text):
-        return FormValue(unknown=True)
+    if _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)):
+        named = (name for name in option_names(item) if name.startswith(_UNKNOWN))
+        if not any(label_key(text).startswith(name) for name in named):
+            return FormValue(unknown=True)
     if item.free_text:
         return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
     if item.is_number:
@@ -233,26 +221,17 @@ def _read_value(item: FormItem, text: str) -> FormValue:
     return FormValue(names=chosen, listed={*chosen} <= {*known.values()}) if chosen else _UNREADABLE
 
 
-def _names_option(item: FormItem, text: str) -> bool:
-    return any(label_key(text).startswith(name) for name in option_names(item) if name.startswith(_UNKNOWN))
-
-
 def _number(item: FormItem, text: str) -> FormValue:
     plain = normalise(fold_case(_without_tex(text))).strip(" \t*`\"'|,;。")
     quantity = read_quantity(_BRACKETED.sub(r"\1", plain))
     if quantity is None:
         return _UNREADABLE
-    return FormValue(number=_in_unit(item, quantity))
-
-
-def _in_unit(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
-    if quantity.noun is not None and item.unit is not None:
-        return None
-    if item.unit is None and quantity.is_share:
-        return quantity.ends_in("fraction")
-    if item.unit is None and quantity.unit is not None:
-        return (quantity.low, quantity.high) if quantity.unit.symbol in _units_in(item.label) else None
-    return quantity.ends_in(item.unit)
+    if item.unit is not None:
+        return FormValue(number=None if quantity.noun is not None else quantity.ends_in(item.unit))
+    if quantity.is_share:
+        return FormValue(number=quantity.ends_in("fraction"))
+    named = quantity.unit is None or quantity.unit.symbol in _units_in(item.label)
+    return FormValue(number=(quantity.low, quantity.high) if named else None)
 
 
 @lru_cache(maxsize=1_000)

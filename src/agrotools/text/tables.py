@@ -113,9 +113,13 @@ def open_table(
 
 def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     try:
-        encoding = _checked_encoding(path, encoding) if encoding else found_encoding(path)
+        encoding = encoding or found_encoding(path)
+        codecs.lookup(encoding)
         codec = "utf-8-sig" if encoding == "utf-8" else encoding
         delimiter = delimiter or _found_delimiter(path, codec)
+    except LookupError as error:
+        hint = f"one of {', '.join(ENCODINGS)}"
+        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="check that you may read it") from error
 
@@ -286,15 +290,6 @@ def _common(letters: Iterable[str]) -> int:
     """
     codes = [letter.encode("gb2312", errors="ignore") for letter in letters]
     return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
-
-
-def _checked_encoding(path: Path, encoding: str) -> str:
-    try:
-        codecs.lookup(encoding)
-    except LookupError as error:
-        hint = f"one of {', '.join(ENCODINGS)}"
-        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
-    return encoding
 
 
 @contextmanager

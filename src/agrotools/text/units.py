@@ -233,15 +233,12 @@ def _multiply(text: str, at: int, factors: list[_Factor], most: int = 4) -> int 
     factor = _factor(text, times.end(), joined=True) if times else None
     if times is None or factor is None or factor.power > most:
         return None
-    if factor.power > 0 and times[0].strip() not in tuple("·⋅•∙*") and not _adds_up(factors, factor):
+    unsigned = factor.power > 0 and times[0].strip() not in tuple("·⋅•∙*")
+    of_days = factor.unit.exponents == (("time", 1),) and _product(factors).exponents in ((), (("temperature", 1),))
+    if unsigned and not of_days:  # percent days and degree days alone are products without a sign
         return None
     factors.append(factor)
     return factor.end
-
-
-def _adds_up(factors: Sequence[_Factor], factor: _Factor) -> bool:
-    """Return True if units are a product without a sign: percent days, degree days."""
-    return factor.unit.exponents == (("time", 1),) and _product(factors).exponents in ((), (("temperature", 1),))
 
 
 def _divide(text: str, at: int, factors: list[_Factor]) -> int | None:

@@ -101,7 +101,7 @@ class ToolExecutor:
         workers: maximum number of worker processes.
         timeout_s: wall time limit of one call, after which the worker is killed. At least 300 s with a ``learned``
             back-end.
-        memory_mb: address space of a worker. At least 16,384 MB with a ``learned`` back-end.
+        memory_mb: memory of a worker that it can write. At least 16,384 MB with a ``learned`` back-end.
         cache: cache to read and store results; None runs every call.
         backends: back-end of each tool that does not use its default.
         vision: vision model that answers the questions of tools with the back-end ``vlm``.

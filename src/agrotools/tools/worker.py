@@ -26,7 +26,7 @@ from agrotools.tools.services import VLM, AnswerNeeded, Replies
 from agrotools.tools.workspace import CallContext, call_context
 
 _LARGEST_SHARE = 0.75
-"""A worker is replaced once its address space exceeds this share of its limit, so that leaks do not affect calls."""
+"""A worker is replaced once its memory exceeds this share of its limit, so that leaks do not affect calls."""
 _OF_MEMORY = ("Insufficient memory", "bad_alloc", "Cannot allocate memory")
 _PR_SET_PDEATHSIG = 1
 
@@ -43,7 +43,7 @@ def main() -> None:
     most_bytes = memory_mb * 2**20 * _LARGEST_SHARE
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
-        if _address_space() > most_bytes:
+        if _private_memory() > most_bytes:
             reply["spent"] = True
         replies.write(_pack_reply(reply, contents))
         replies.flush()
@@ -131,10 +131,10 @@ def _reset_state() -> None:
         numpy.random.seed(0)
 
 
-def _address_space() -> int:
-    """Return the address space in use in bytes, 0 if it is unknown."""
+def _private_memory() -> int:
+    """Return the memory that counts against the limit in bytes, 0 if it is unknown."""
     with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     return 0
 
 
@@ -173,7 +173,8 @@ def _lower_priority() -> None:
 
 
 def _limit(memory_mb: int) -> None:
-    limits = {resource.RLIMIT_AS: memory_mb * 2**20, resource.RLIMIT_CORE: 0}
+    # Memory that can be written, not address space: CUDA reserves 16 GB of addresses before the first byte is used.
+    limits = {resource.RLIMIT_DATA: memory_mb * 2**20, resource.RLIMIT_CORE: 0}
     for limit, value in limits.items():
         _, most = resource.getrlimit(limit)
         if most != resource.RLIM_INFINITY:
@@ -181,7 +182,7 @@ def _limit(memory_mb: int) -> None:
         try:
             resource.setrlimit(limit, (value, value))
         except (ValueError, OSError):
-            if sys.platform == "linux":  # macOS does not limit address space
+            if sys.platform == "linux":  # macOS does not limit memory
                 raise
 
 

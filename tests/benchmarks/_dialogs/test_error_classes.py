@@ -45,7 +45,7 @@ def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
         "format_error": 2, "wrong_tool_name": 1, "invalid_json": 1, "invalid_arguments": 1, "tool_error": 1,
         "redundant_call": 1, "repeated_tool": 1, "no_response": 1, "single_step_answer": 1,
     }  # fmt: skip
-    assert errors.samples["no_response"] == ["1"]
+    assert [*errors.samples["no_response"]] == ["1"]
 
 
 def errors_of(record):

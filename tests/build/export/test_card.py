@@ -4,10 +4,8 @@ import pytest
 from every_slot import HEADER, SPEC, samples, write_every_slot
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.describing import count_samples
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.card import write_card
-from agrotools.build.export.folder import describe_benchmark
+from agrotools.build.export.folder import describe_benchmark, write_card
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +18,11 @@ def card(folder):
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_is_counted(folder):
-    counted = count_samples(load_folder(folder).samples)
-    assert (counted["families"].total(), counted["tools"].total()) == (7, 13)
-    assert (counted["tools_per_question"], counted["steps_per_question"]) == ({1: 4, 2: 3}, {1: 3, 2: 2, 3: 2})
-    assert counted["files_per_question"] == {1: 3, 2: 3, 3: 1}
-    assert counted["file_kinds"] == {"image": 2, "raster": 1, "mask": 1, "table": 1}
-    assert counted["tools"]["count_objects"] == 7
-    assert counted["answer_types"] == {"exact": 4, "tolerance": 1, "plot": 1, "open_text": 1}
-    assert (counted["languages"], counted["no_tool"][True]) == ({"en": 6, "zh": 1}, 5)
-
-
 def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):
     assert "| samples | 7 |" in card
+    assert "| unique files | image 2, mask 1, raster 1, table 1 |" in card
+    assert "| languages of the questions | en 6, zh 1 |" in card
+    assert "| answerable without tools | 5 (no raster, no table, no figure to draw) |" in card
     assert "| distinct tools of a sample | 1: 4, 2: 3 |" in card
     assert "<https://example.org/a_b>" in card
     assert "Miller: Apples. Counted by hand." in card
@@ -65,33 +55,19 @@ def test_no_answer_is_told(tmp_path):
     marked = []
     for sample in samples(plain):
         slot = sample.answer[0]
-        updates = {"from_": mark}
-        if slot.type in ("exact", "file"):
-            updates["value"] = mark
-        if slot.type == "exact":
-            updates |= {"aliases": {mark: (mark,)}, "choices": (mark,)}
-        if slot.type == "choice_set":
-            updates |= {"value": (mark,), "choices": (mark,)}
-        if slot.type == "plot":
-            updates["value"] = SPEC | {"title": mark}
-        if slot.type == "open_text":
-            updates["facts"] = (slot.facts[0].model_copy(update={"phrases": (mark,), "not_": (mark,)}),)
-        steps = tuple(
-            step.model_copy(
-                update={
-                    "thought": mark,
-                    "truth": {"value": mark},
-                    "arguments": {"expression": mark},
-                    "observation": None,
-                }
-            )
-            for step in sample.reference.steps
-        )
+        updates = {
+            "exact": {"value": mark, "aliases": {mark: (mark,)}, "choices": (mark,)},
+            "file": {"value": mark},
+            "choice_set": {"value": (mark,), "choices": (mark,)},
+            "plot": {"value": SPEC | {"title": mark}},
+            "open_text": {"facts": [{"phrases": (mark,), "not_": (mark,)}]},
+        }.get(slot.type, {})
+        told = {"thought": mark, "truth": {"value": mark}, "arguments": {"expression": mark}, "observation": None}
+        steps = tuple(step.model_copy(update=told) for step in sample.reference.steps)
         reference = sample.reference.model_copy(update={"steps": steps})
-        answer = (slot.model_copy(update=updates),)
-        marked.append(
-            sample.model_copy(update={"answer": answer, "reference": reference, "metadata": {"subject": mark}})
-        )
+        answer = (slot.model_copy(update={"from_": mark, **updates}),)
+        gold = {"answer": answer, "reference": reference, "metadata": {"subject": mark}}
+        marked.append(sample.model_copy(update=gold))
     describe_benchmark(plain, HEADER, marked)
     made = [plain / "README.md", plain / "croissant.json"]
     assert [path.name for path in made if mark.encode() in path.read_bytes()] == []

@@ -5,7 +5,7 @@ import pytest
 from every_slot import HEADER, samples, write_every_slot
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.export.card import check_croissant, croissant
+from agrotools.build.export.folder import check_croissant, croissant
 from agrotools.core.files import sha256_of_file
 
 # Its JSON-LD library warns of itself.

@@ -1,12 +1,20 @@
+import hashlib
+import json
+from pathlib import Path
+
 import pytest
 import typer
-from every_slot import write_every_slot
+from every_slot import TOOLS, write_every_slot
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import format_schema, validate_folder
+from agrotools.build.export.folder import copy_artifacts
+from agrotools.build.export.gta import export_gta
 from agrotools.cli.export import export
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import Artifact, BenchmarkError, Observation, ReferenceStep, ReferenceTrajectory, UsageError
 from agrotools.core.base import install_command
+from support.sums_benchmark import write_sums
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
 
@@ -66,3 +74,54 @@ def test_without_pyarrow_it_says_what_to_install(run, folder, tmp_path, monkeypa
     error = run("export", folder, "--format", "hf", "--out", tmp_path / "out").exception
     assert error.hint == install_command("build")
     assert not (tmp_path / "out").exists()
+
+
+def test_artifacts_of_the_samples_that_stay_are_copied_and_no_others(tmp_path: Path):
+    root, out = write_sums(tmp_path / "sums", 3), tmp_path / "out"
+    out.mkdir()
+    (root / "artifacts").mkdir()
+    content = [b"one", b"two"]
+    hashes = [hashlib.sha256(each).hexdigest() for each in content]
+    for each, name in zip(content, hashes, strict=True):
+        (root / "artifacts" / f"{name}.png").write_bytes(each)
+    (tmp_path / "secret.png").write_bytes(b"secret")
+
+    def making(sha256: str | None):
+        made = Artifact(name="step_1.png", kind="mask", media_type="image/png", sha256=sha256)
+        step = ReferenceStep(tool="calculate", arguments={}, observation=Observation(result={}, artifacts=(made,)))
+        return load_folder(root).samples[0].model_copy(update={"reference": ReferenceTrajectory(steps=(step,))})
+
+    copy_artifacts(root, [making(hashes[0]), making("../../secret"), making("0" * 64), making(None)], out)
+    assert [path.name for path in (out / "artifacts").iterdir()] == [f"{hashes[0]}.png"]
+    assert (out / "artifacts" / f"{hashes[0]}.png").read_bytes() == b"one"
+
+
+TREE = [
+    {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "requirements": "a", "weight": 2}, {"id": "1.2"}]},
+    {"id": "2", "requirements": "b"},
+]
+
+
+def test_samples_with_trees_of_sub_tasks_are_checked_and_exported(tmp_path: Path):
+    def codes(root: Path, **changes: object) -> set[tuple[str, str]]:
+        lines = (root / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        tree = {
+            "id": "tree",
+            "query": "Write down what should be done about it, and why.",
+            "answer": [{"type": "sub_tasks", "name": "task", "label": "what came of it", "sub_tasks": TREE}],
+            "answer_type": "open_text",
+            "no_tool_eligible": False,
+        }
+        lines = [*lines[:7], json.dumps(json.loads(lines[5]) | tree | changes)]
+        (root / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return {(fault.code, fault.sample or "") for fault in validate_folder(root)}
+
+    root = write_every_slot(tmp_path / "benchmark")
+    assert ("not_no_tool", "tree") in codes(root, no_tool_eligible=True)
+    assert not [code for code, sample in codes(root) if sample == "tree"]
+    assert "SubTask" in json.dumps(format_schema())
+    benchmark = load_folder(root)
+    assert set(benchmark.sample("tree").toolset) == set(TOOLS)
+    export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
+    entry = json.loads((tmp_path / "gta" / "dataset.json").read_text(encoding="utf-8"))["7"]
+    assert (entry["dialogs"][-1]["content"], entry["gt_answer"]) == ("", None)

@@ -32,10 +32,6 @@ def _entries(folder):
     return json.loads((folder / "dataset.json").read_text())
 
 
-def _write(folder, entries):
-    (folder / "dataset.json").write_text(json.dumps(entries))
-
-
 def test_an_entry_has_the_shape_of_gta(benchmark, exported):
     entries = _entries(exported)
     assert list(entries) == [str(number) for number in range(7)]
@@ -43,15 +39,8 @@ def test_an_entry_has_the_shape_of_gta(benchmark, exported):
     assert first["files"][0] == {"type": "image", "path": "image/every-1/image_1.png", "url": None}
     assert [message["role"] for message in first["dialogs"]] == ["user", *["assistant", "tool"] * 3, "assistant"]
     call = first["dialogs"][1]
-    assert call["tool_calls"] == [
-        {
-            "type": "function",
-            "function": {
-                "name": "count_objects",
-                "arguments": {"image": "image/every-1/image_1.png", "target": "apple"},
-            },
-        }
-    ]
+    called = {"name": "count_objects", "arguments": {"image": "image/every-1/image_1.png", "target": "apple"}}
+    assert call["tool_calls"] == [{"type": "function", "function": called}]
     assert call["thought"] == "Left."
     assert "thought" not in first["dialogs"][3]
     assert first["dialogs"][5]["tool_calls"][0]["function"]["arguments"]["variables"] == {"a": 11, "b": 9}

@@ -116,6 +116,7 @@ def test_a_map_reads_another_form(published, tmp_path):
     benchmark = load_folder(tmp_path / "out")
     assert (header.name, header.version, header.licence) == ("elsewhere", "2", "CC BY 4.0")
     assert not header.metadata["unread"]
+    assert "agrotools ran nothing" in (tmp_path / "out" / "README.md").read_text()
     number, label, text, figure, two, bare = benchmark.samples
     assert [sample.id for sample in benchmark.samples] == ["n", "e", "t", "p", "two", "bare"]
     assert (number.query, number.task_type, number.family) == ("How many, n?", "organ_counting", "CM")
@@ -181,47 +182,6 @@ def test_a_number_needs_a_tolerance_and_unknown_tools_can_be_kept(published, tmp
     build_gta(place, tmp_path / "out")
     (sample,) = load_folder(tmp_path / "out").samples
     assert (sample.toolset, sample.reference.steps[0].tool) == (("Oracle", "calculate"), "Oracle")
-
-
-def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
-    """Answers to the calls of one message follow it in their order; arguments may be text."""
-
-    def called(**arguments):
-        return {"type": "function", "function": {"name": "Calculator", "arguments": json.dumps(arguments)}}
-
-    def returned(text):
-        return {"role": "tool", "name": "Calculator", "content": {"type": "text", "content": text}}
-
-    entry = {
-        "tools": [{"name": "Calculator"}], "files": [],
-        "dialogs": [
-            {"role": "user", "content": "What are 1 + 1 and 2 + 2, and their sum?"},
-            {"role": "assistant", "tool_calls": [called(expression="1 + 1"), called(expression="2 + 2")]},
-            returned("2"), returned("4"),
-            {"role": "assistant", "thought": "Add.", "tool_calls": [called(expression="2 + 4")]},
-            returned("6"),
-            {"role": "assistant", "content": "2, 4 and 6"},
-        ],
-        "gt_answer": {"whitelist": [["2"], ["4"], ["6", "six"]], "blacklist": [["7"]]},
-    }  # fmt: skip
-    (tmp_path / "GTA set").mkdir()
-    (tmp_path / "GTA set" / "dataset.json").write_text(json.dumps({"17": entry}))
-    header = build_gta(tmp_path / "GTA set", tmp_path / "out")
-    assert (header.name, header.licence) == ("gta-set", "not stated in the files that were read")
-    (sample,) = load_folder(tmp_path / "out").samples
-    assert sample.id == "17"
-    assert [
-        (step.tool, step.arguments["expression"], step.observation.result["text"]) for step in sample.reference.steps
-    ] == [("calculate", "1 + 1", "2"), ("calculate", "2 + 2", "4"), ("calculate", "2 + 4", "6")]
-    assert [(slot.name, slot.value, slot.aliases, slot.distractors) for slot in sample.answer] == [
-        ("answer_1", "2", {}, ("7",)),
-        ("answer_2", "4", {}, ("7",)),
-        ("answer_3", "6", {"6": ("six",)}, ("7",)),
-    ]
-    assert (sample.answer[2].from_, sample.task_type) == ("steps[2].observation.text", "unknown")
-    card = (tmp_path / "out" / "README.md").read_text()
-    assert "agrotools ran nothing" in card
-    assert "never from a tool" not in card
 
 
 def test_real_entries_are_read_or_named(tmp_path):

@@ -7,7 +7,7 @@ from every_slot import write_every_slot
 from agrotools.benchmarks import load_folder
 from agrotools.build.export import huggingface
 from agrotools.build.export.huggingface import export_huggingface
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import Sample
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")
 
@@ -79,27 +79,3 @@ def test_files_that_samples_share_are_stored_once(benchmark, tmp_path):
     export_huggingface(tmp_path, benchmark.header, many, tmp_path / "hf")
     (shard,) = (tmp_path / "hf" / "data").iterdir()
     assert shard.stat().st_size < 1.5 * path.stat().st_size
-
-
-def test_what_else_lies_there_is_left_alone(benchmark, tmp_path):
-    native = tmp_path / "native"
-    shutil.copytree(benchmark.root, native)
-    (tmp_path / "file").write_text("x")
-    for target in (native, tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(BenchmarkError):
-            export_huggingface(benchmark.root, benchmark.header, benchmark.samples, target)
-    assert load_folder(native).content_hash == benchmark.content_hash
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "native"]
-
-
-def test_a_full_disk_leaves_the_older_export(benchmark, exported, monkeypatch):
-    before = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(huggingface, "write_card", full)
-    with pytest.raises(BenchmarkError, match="No space left on device"):
-        export_huggingface(benchmark.root, benchmark.header, benchmark.samples, exported)
-    assert {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()} == before
-    assert [path.name for path in exported.parent.iterdir()] == ["hf"]

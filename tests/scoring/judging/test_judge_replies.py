@@ -26,29 +26,14 @@ def test_grades_are_read_however_they_are_written(reply: str, grade: int):
 @pytest.mark.parametrize(
     "reply",
     [
-        "",
-        "Good answer.",
-        "3",
-        "-1",
-        '{"grade": 7}',
-        '{"grade": 1.5}',
-        '{"grade": true}',
-        '{"grade": null}',
-        '{"grade": 1e999}',
-        '{"grade": [2]}',
-        "Grade: 1 or rather grade: 2",  # two grades
-        '{"grade": 0} would be harsh.\n{"grade": 1}',
-        "grade: 1-2",
-        "Grade: 1 or 2",
-        "评分：1或2",
+        "", "Good answer.", "3", "-1", '{"grade": 7}', '{"grade": 1.5}', '{"grade": true}', '{"grade": null}',
+        '{"grade": 1e999}', '{"grade": [2]}', "grade: 1-2", "Grade: 1 or 2", "评分：1或2",
+        "Grade: 1 or rather grade: 2", '{"grade": 0} would be harsh.\n{"grade": 1}',  # two grades
         '{"reason": "one short sentence", "grade": 0, 1 or 2}',  # what it was told, repeated
-        '{"reason": "一句简短的理由", "grade": 0、1或2}',
-        "Score: 8/10",  # another scale
-        "the answer names 2 of 5 points",
-        "<think>grade: 2",  # cut off while it thought
-        '{"reason": "cut off',
+        '{"reason": "一句简短的理由", "grade": 0、1或2}', "the answer names 2 of 5 points",
+        "Score: 8/10", "<think>grade: 2", '{"reason": "cut off',  # another scale; cut off
     ],
-)
+)  # fmt: skip
 def test_what_is_no_grade_on_the_scale_is_not_guessed(reply: str):
     assert read_grade(reply) is None
 

@@ -4,103 +4,22 @@ Files start out sound and have values replaced in a few places, so that what lie
 """
 
 import json
-import random
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agrotools.cli.main import main
-from agrotools.core import BenchmarkError
-from agrotools.report.predictions import as_data, compared_tables
-from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.predictions import ScoredFile, compare_file
-from support.gta_files import overlap
 from support.made_predictions import made_files
-from support.shown import rendered
-from support.spoilt import spoilt
 
 NAMES = (
     "gta, step-by-step", "gta, end-to-end", "thinkgeo, step-by-step", "thinkgeo, end-to-end", "agentx, single-shot",
 )  # fmt: skip
-EMBEDDER = Embedder("word overlap", overlap)
-leaves = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.sampled_from([10**400, -(10**30), 2**63])
-    | st.floats()
-    | st.text(max_size=5)
-    | st.sampled_from(["\ud800", "\x00", "\x1b[2J", "[/bold]", "-", "$", "%", "\\", "(", "0" * 70, "1e9999", "NaN"])
-)
-anything = st.recursive(
-    leaves,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from("role content tool_calls name type 0 Score value".split()) | st.text(), inner)
-    ),
-    max_leaves=6,
-)
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     files = made_files(tmp_path_factory.mktemp("made"), 5)
     return {name: {kind: json.loads(path.read_text()) for kind, path in files[name].items()} for name in NAMES}
-
-
-def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> ScoredFile | str:
-    paths: dict[str, Path] = {}
-    for kind, content in files.items():
-        paths[kind] = folder / f"{kind}.json"
-        paths[kind].write_text(json.dumps(content), encoding="utf-8")
-    format_: str = "gta" if name.startswith("gta") else "thinkgeo" if name.startswith("thinkgeo") else "agentx"
-    embedder = EMBEDDER if embeds else None
-    try:
-        return compare_file(format_, paths.pop("predictions"), embedder=embedder, **paths)
-    except BenchmarkError as error:
-        return error.message
-
-
-def checked(found: ScoredFile | str) -> None:
-    if isinstance(found, str):
-        assert found.strip()
-        return
-    for figure in found.corrected.metrics.values():
-        assert figure.value is None or 0 <= figure.value <= 100
-    json.dumps(as_data(found), allow_nan=False)
-    table = rendered(compared_tables(found, "x"), 80)
-    assert all(letter.isprintable() or letter == "\n" for letter in table)
-    table.encode("utf-8")
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(
-    name=st.sampled_from(NAMES),
-    seed=st.integers(0, 2**32),
-    changes=st.lists(st.tuples(st.sampled_from(["predictions", "data", "judgements"]), anything), max_size=4),
-    left_out=st.sets(st.sampled_from(["data", "judgements"])),
-    embeds=st.booleans(),
-)
-def test_any_change_of_any_file_is_scored_or_refused(tmp_path, sound, name, seed, changes, left_out, embeds):
-    rng = random.Random(seed)
-    files = {kind: content for kind, content in sound[name].items() if kind not in left_out}
-    for kind, other in changes:
-        if kind in files:
-            files[kind] = spoilt(files[kind], rng, other)
-    result = scored(name, tmp_path, files, embeds)
-    checked(result)
-    assert repr(result) == repr(scored(name, tmp_path, files, embeds))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.sampled_from(NAMES), anything, st.none() | anything, st.none() | anything)
-def test_any_json_in_the_place_of_a_file_is_scored_or_refused(tmp_path, name, predictions, data, judgements):
-    given_ = {"predictions": predictions, "data": data, "judgements": judgements}
-    files = {kind: content for kind, content in given_.items() if content is not None or kind == "predictions"}
-    checked(scored(name, tmp_path, files, embeds=True))
 
 
 CONTENTS: dict[str, bytes] = {

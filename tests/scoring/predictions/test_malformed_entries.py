@@ -146,24 +146,3 @@ def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path
     assert values["gta.summ_acc_corrected"] == 100
     assert result.malformed[0].startswith('p.json, key "0": prediction[0]')
     assert "malformed, scored as wrong: p.json" in rendered(compared_tables(result, "p.json"), 200)
-
-
-def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
-    spoilt = json.loads(json.dumps(AGENT_X_FILE))
-    spoilt[1]["1"]["reasoning_steps"][0]["thought"] = None
-    result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
-    assert result.extra["errors as published"] == {
-        "samples": 3, "no_response": 0, "only_answer": 0, "invalid_format": 0, "conflicting_tools": 0,
-        "repeated_tool": 0, "answer_in_invalid_format": 0, "no_answer_keyword": 0, "no_step_keyword": 0,
-    }  # fmt: skip
-    (stop,) = result.count_stops
-    assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
-    assert result.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
-    assert result.stop == "needs the replies of the judge (--judgements)"
-
-    spoilt[1]["1"]["reasoning_steps"] = "text"
-    result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
-    assert result.extra["tool calls as published"]["empty_samples"] == 1
-    assert result.extra["errors as published"]["invalid_format"] == 1
-    table = rendered(compared_tables(result, "p.json"), 200)
-    assert "not counted as published: no_step_keyword: the published scorer stops with AttributeError" in table

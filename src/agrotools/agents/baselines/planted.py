@@ -40,7 +40,7 @@ from agrotools.core.form_item import form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import get_tool, tool_specs
 
 _DECISIONS = 10

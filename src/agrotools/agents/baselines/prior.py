@@ -28,9 +28,8 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.slot import asked_slots
-from agrotools.text.answer_form import format_answer
+from agrotools.text.answer_form import NUMBER, format_answer
 from agrotools.text.normalise import TOKEN, normalise
-from agrotools.text.usual_plan import NUMBER
 
 
 class PriorTable:

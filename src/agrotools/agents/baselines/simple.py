@@ -44,8 +44,7 @@ from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_valu
 from agrotools.core.slot import asked_slots
 from agrotools.knowledge.same_thing import as_listed
 from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_chart, guessed_text
-from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.refusal import shows_no_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.tools import tool_specs
 
 

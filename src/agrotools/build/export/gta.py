@@ -14,8 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.lagent_format import declared_spec
-from agrotools.build.export.card import write_card
-from agrotools.build.export.folder import replacing_export
+from agrotools.build.export.folder import replacing_export, write_card
 from agrotools.core import (
     AbstainSlot,
     Arguments,
@@ -90,13 +89,9 @@ def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
 def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
     """Return the arguments of a reference step as literal values, with files by their path in the export."""
     agreement = get_tool(step.tool).spec.agreement
-
-    def placed(argument: str, value: JsonValue) -> JsonValue:
-        if agreement.get(argument) == "file" and isinstance(value, str):
-            return names.get(value, value)
-        return value
-
-    return {argument: placed(argument, literal_value(value)) for argument, value in step.arguments.items()}
+    literals = {argument: literal_value(value) for argument, value in step.arguments.items()}
+    files = ((name, value) for name, value in literals.items() if agreement.get(name) == "file")
+    return literals | {name: names.get(value, value) for name, value in files if isinstance(value, str)}
 
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
@@ -154,9 +149,8 @@ def _final(slots: Sequence[Slot]) -> str:
 def _observed(observation: Observation | None) -> str:
     if observation is None:
         return ""
-    if observation.error is not None:
-        return orjson.dumps({"error": observation.error.model_dump(mode="json", exclude_none=True)}).decode()
-    return orjson.dumps(observation.result).decode()
+    error = observation.error and {"error": observation.error.model_dump(mode="json", exclude_none=True)}
+    return orjson.dumps(error or observation.result).decode()
 
 
 def tool_meta(spec: ToolSpec) -> dict[str, Any]:

@@ -1,22 +1,41 @@
-"""Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
+"""Entries of third-party JSON, read with a field map, and their answers, in the forms of data sets, as slots."""
 
 import ast
 import hashlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from agrotools.benchmarks.values import NOTHING, read_rows, value_at
-from agrotools.core import FAMILIES, AgreementKind, Arguments, BenchmarkError, FileKind, FrozenModel, first_error
+from agrotools.benchmarks.values import NOTHING, lettered, number_in, read_rows, value_at
+from agrotools.core import (
+    FAMILIES,
+    AgreementKind,
+    AnswerType,
+    Arguments,
+    BenchmarkError,
+    ExactSlot,
+    FileKind,
+    FrozenModel,
+    ReferenceStep,
+    Slot,
+    ToleranceSlot,
+    first_error,
+)
 from agrotools.core.files import cache_dir, read_text
+from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.text.loose_json import parsed
+from agrotools.text.normalise import normalise
+from agrotools.text.quantities import read_quantity
+from agrotools.text.units import unit_at
+from agrotools.tools.declared import chart_of
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
@@ -282,3 +301,269 @@ def _written(call: str) -> tuple[str, Arguments]:
         if not tree.args:
             return ast.unparse(tree.func), {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
     raise BenchmarkError(f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)")
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+_SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
+_LEADING: tuple[AnswerType, ...] = ("plot", "tolerance", "open_text")
+_SHORT_WORDS = 8
+"""Longest answer without a type, in words, that is a name; a longer one is open text."""
+_MARGIN = re.compile(r"±\s?(\d+(?:\.\d+)?)")
+_FIGURE = """its answer is a figure, and no call of plot says what it shows: give its data under [answers], \
+ID = { type = "plot", kind = "bar", x = ["a", "b"], series = { NAME = [1, 2] } }"""
+Plain = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """Reader of the answer of one entry. ``files``: the sample's files by spelling; ``words``: the answer in words."""
+
+    entry: Any
+    fields: FieldMap
+    steps: Sequence[ReferenceStep]
+    files: Mapping[str, str]
+    query: str
+    words: str
+
+    def slots(self, given: Any) -> tuple[AnswerType, tuple[Slot, ...]]:
+        """Return type and slots of a ``gt_answer``, an answer, a list, or parts; BenchmarkError if something is
+        lacking.
+        """
+        if given is NOTHING:
+            raise BenchmarkError(f"there is no answer at {self.fields.answer['at']!r} ([answer] at)")
+        plain = self._plain(parsed(given))
+        if len({slot["name"] for slot in plain}) < len(plain):
+            raise BenchmarkError("two of its answers have one name ([answer] name)")
+        figures = [slot["type"] == "plot" for slot in plain]
+        if 0 < sum(figures) < len(plain):  # they share half of the score
+            plain = [{**slot, "weight": 1 / figures.count(is_one)} for slot, is_one in zip(plain, figures, strict=True)]
+        try:
+            slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
+        except ValidationError as error:
+            raise BenchmarkError(f"its answer: {first_error(error)}") from error
+        leading: list[AnswerType] = [kind for kind in _LEADING if kind in {slot.type for slot in slots}]
+        return (leading or ["exact"])[0], slots
+
+    def _at(self, key: str, scope: Any) -> Any:
+        return value_at(scope, self.fields.answer[key]) if isinstance(scope, dict) else None
+
+    def _plain(self, given: Any) -> list[Plain]:
+        kind = self._kind(given)
+        if kind == "abstain" or self._at("answerable", self.entry) is False:
+            return [_unknown("answer")]
+        if isinstance(given, dict) and "whitelist" in given:
+            return self._of_whitelist(cast(Plain, given), kind)
+        if given in (None, [], {}):
+            return [self._figure({}, _named("figure"))]
+        if isinstance(given, dict) and all(isinstance(one, dict) for one in given.values()):
+            given = [{"name": name, **one} for name, one in cast(Plain, given).items()]
+        parts, value = _listed(given) or _listed(self._at("parts", given)), _listed(self._at("value", given))
+        parts = parts or (value if all(isinstance(one, dict) for one in value) else [])
+        plain = {" ".join(str(word).split()).casefold(): word for word in reversed(parts or value)}
+        words = [*reversed(plain.values())] if kind == "exact" else []
+        if words and not any(isinstance(word, dict | list) for word in words):
+            if self.fields.defaults.any or len(words) == 1:
+                others = map(str, [*words[1:], *_listed(self._at("aliases", given))])
+                return [_named("answer") | self._label(words[0], [*others], ())]
+            parts = words
+        if isinstance(given, list) and (
+            kind in ("choice_set", "rank", "open_text") or (kind is None and {*map(type, parts)} == {str})
+        ):
+            parts = []
+        slots = [self._part(given, None, 1)] if not parts or (kind == "plot" and parts is not given) else []
+        return slots + [self._part(one, given, number) for number, one in enumerate(parts, 1)]
+
+    def _kind(self, answer: Any, whole: Any = None) -> str | None:
+        """Return the type that a part of the answer, or the answer, or the entry states; None if none of them does."""
+        types, odd = self.fields.answer_types, ""
+        for scope in (answer, whole, self.entry):
+            words = [value_at(scope, path) for path in self.fields.answer["type"].split("|") if isinstance(scope, dict)]
+            words = [word.strip() for word in words if isinstance(word, str) and word.strip()]
+            known = [types.get(word) or types.get(word.lower(), word) for word in words]
+            kind = next((each for each in known if each in get_args(AnswerKind)), None)
+            if kind and (not odd or kind == "plot"):  # the kind of a chart is no type
+                return kind
+            odd = odd or "".join(words[:1])
+        if odd:
+            raise BenchmarkError(f"its answer is of the type {odd!r}: add it under [answer_types]")
+        return None
+
+    def _of_whitelist(self, given: Plain, kind: str | None) -> list[Plain]:
+        groups, wrong = given["whitelist"], given.get("blacklist")
+        if not isinstance(groups, list) or not groups or not all(isinstance(group, list) and group for group in groups):
+            raise BenchmarkError("its whitelist is not a list of lists of spellings")
+        spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
+        distractors = [
+            str(word) for group in _listed(wrong) for word in (group if isinstance(group, list) else [group])
+        ]
+        if len(spellings) > 1 and all({_truth(group), *map(number_in, group)} == {None} for group in spellings):
+            # As published: in any order, anywhere in the answer.
+            blacklist = [distractors] if distractors else []
+            return [{"type": "keywords", **_named("answer"), "whitelist": spellings, "blacklist": blacklist}]
+        plain: list[Plain] = []
+        for number, (value, *aliases) in enumerate(spellings, start=1):
+            at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
+            is_number = kind == "tolerance" and number_in(value) is not None
+            plain.append(at | (self._number(value, {}) if is_number else self._label(value, aliases, distractors)))
+        return plain
+
+    def _part(self, one: Any, whole: Any, number: int) -> Plain:
+        """Return the slot of a part of the answer, which is an object or a plain value; ``whole``: what it is in."""
+        kind, scope = self._kind(one, whole), one if isinstance(one, dict) else self.entry
+        own = cast(Plain, one) if isinstance(one, dict) else {}
+        value = self._at("value", own) if own else one
+        value = parsed(value.strip()) if isinstance(value, str) else value
+        name = self._at("name", own) or ("figure" if kind == "plot" else "answer" if whole is None else "")
+        at = _named(str(name or f"answer_{number}"), self._at("label", own))
+        if kind == "plot":
+            margin = self._margin(own) or self._margin(self.entry) or {}
+            if margin.pop("abs_tol", 0):
+                raise BenchmarkError("its figure has an absolute tolerance; a figure can only have rel_tol ([answers])")
+            return self._figure(value if isinstance(value, dict) else own, at) | margin
+        if kind == "abstain":
+            return _unknown(at["name"])
+        if value is None:
+            raise BenchmarkError(f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)")
+        return at | self._content(kind, value, scope)
+
+    def _content(self, kind: str | None, value: Any, scope: Any) -> Plain:
+        """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
+        aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
+        is_list, is_long = isinstance(value, list), not aliases and len(str(value).split()) > _SHORT_WORDS
+        members = [str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))]
+        if kind == "tolerance":
+            return self._number(value, scope)
+        if kind == "open_text" or (kind is None and (is_list or is_long)):
+            facts = [[str(point)] for point in _listed(self._at("points", scope))]
+            facts = facts or [[*map(str, cast(list[Any], value))] if is_list else [str(value)]]
+            return {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
+        if kind == "choice_set":
+            return self._set(members)
+        if kind == "rank":
+            label = "the order, written as first > second > third"
+            return {"type": "exact", "label": label, "value": " > ".join(members)}
+        if kind == "boolean" and _truth([str(value)]) is None:
+            raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
+        unit = self._at("unit", scope) if plain_number(value) is not None else None
+        return self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
+
+    def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
+        if (truth := _truth([str(value), *aliases])) is not None:
+            return {"type": "boolean", "value": truth}
+        if isinstance(value, str) and not aliases and value in self.files:
+            return {"type": "file", "value": self.files[value], "choices": [*dict.fromkeys(self.files.values())]}
+        options, keys = self._options(), {text.casefold().strip(" .") for text in (str(value), *aliases)}
+        if right := [key for key, text in options.items() if {key.casefold(), text.casefold().strip(" .")} & keys]:
+            forms = ("{1}", "({0})", "{0}. {1}", "({0}) {1}")
+            names = {letter: [form.format(letter, text) for form in forms] for letter, text in options.items()}
+            return {"type": "exact", "value": right[0], "choices": [*options], "aliases": names}
+        others = [word for word in wrong if word not in (value, *aliases)]
+        choices = {"choices": [value, *others]} if others else {}
+        return {"type": "exact", "value": value, "aliases": {str(value): aliases} if aliases else {}, **choices}
+
+    def _options(self) -> dict[str, str]:
+        return lettered(self._at("options", self.entry)) or lettered(self.query)
+
+    def _set(self, members: Sequence[str]) -> Plain:
+        options, names = self._options(), [*dict.fromkeys(self.files.values())]
+        choices = [*options] if {*members} <= {*options} else [*options.values()]
+        if {*members} <= {*self.files}:
+            members, choices = [self.files[member] for member in members], names
+        elif all(member.isdecimal() for member in members):
+            choices = [str(number) for number in range(1, max([len(names), *map(int, members)]) + 1)]
+        if not {*members} <= {*choices}:
+            raise BenchmarkError("its answer is a set, and nothing lists its choices ([answer] options)")
+        return {"type": "choice_set", "value": [*members], "choices": choices}
+
+    def _number(self, value: Any, scope: Any) -> Plain:
+        text, defaults = normalise(str(value)), self.fields.defaults
+        found = None if isinstance(value, bool) else read_quantity(text)
+        if found is None:
+            raise BenchmarkError(f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])")
+        unit = self._at("unit", scope) or (found.unit.symbol if found.unit else self._unit_in_words(text))
+        number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
+        if (stated := _MARGIN.search(text)) or found.high > found.low:
+            return number | {"abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2}
+        margin = self._margin(scope) or self._margin(self.entry)
+        if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
+            raise BenchmarkError("its answer is of type tolerance and has none: set [defaults] rel_tol in the map")
+        return number | (margin or {"abs_tol": defaults.abs_tol or 0.0, "rel_tol": defaults.rel_tol or 0.0})
+
+    def _unit_in_words(self, written: str) -> str | None:
+        """Return the unit that follows the number in the answer in words; None if no known one does."""
+        words = normalise(self.words)
+        number = re.search(rf"(?<![\d.]){re.escape(written)}(?!\.?\d)", words)
+        found = unit_at(words, number.end()) if number else None
+        return found[0].symbol if found else None
+
+    def _margin(self, given: Any) -> Plain | None:
+        """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind."""
+        default, sizes = self.fields.defaults.tol_kind, Plain()
+        stated = {kind: size for kind in ("abs", "rel") if (size := self._at(f"{kind}_tol", given)) is not None}
+        if not stated:
+            kind, tol = str(self._at("tol_kind", given) or "").lower()[:3], parsed(self._at("tol", given))
+            kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
+            stated = tol if isinstance(tol, dict) else {kind: tol}
+        for key, tol in stated.items():
+            kind, text = str(key)[:3], str(tol).strip().lstrip("±+-/ ")
+            if tol in (None, ""):
+                continue
+            if "%" in text or kind == "per" or (kind == "rel" and default == "percent"):
+                kind, text = "percent", text.removesuffix("%")
+            size = number_in(text) if kind in ("abs", "rel", "percent") else None
+            if size is None or (kind == "rel" and size >= 1):
+                fault = "no number" if size is None else "relative, 1 or more ([defaults] tol_kind: abs, percent)"
+                raise BenchmarkError(f"its tolerance {tol!r} is {fault} ([answer] tol)")
+            sizes |= {"rel_tol": size / 100} if kind == "percent" else {f"{kind}_tol": size}
+        return sizes or None
+
+    def _figure(self, given: Mapping[str, Any], at: Plain) -> Plain:
+        """Return the slot of a figure: what the answer describes, or the last call that drew one."""
+        charts = [chart_of(given)]
+        for step in reversed(self.steps):
+            spec = ((step.observation.result if step.observation else None) or {}).get("spec")
+            charts += [chart_of(spec if isinstance(spec, dict) else {}), chart_of(step.arguments)]
+        if (chart := next((each for each in charts if each), None)) is None:
+            raise BenchmarkError(_FIGURE)
+        source = "ground_truth" if charts[0] else "tool"
+        return {"type": "plot", **at, "value": chart.model_dump(mode="json"), "value_from": source}
+
+
+def _named(name: str, label: Any = None) -> Plain:
+    plain = re.sub(r"\W+", "_", name.lower()).strip("_")
+    return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
+
+
+def _unknown(name: str) -> Plain:
+    at = _named(name)
+    return {"type": "abstain", **at, "reason": "no_data", "asks": [{"type": "exact", **at, "value": "unknown"}]}
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _truth(texts: Sequence[str]) -> bool | None:
+    truths = {plain_yes(text) for text in texts}
+    return truths.pop() if len(truths) == 1 else None
+
+
+def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
+    """Return ``slot`` with a reference to the field of the last observation that has its value, if exactly one has."""
+    for number in reversed(range(len(steps) if slot.from_ is None else 0)):
+        observation = steps[number].observation
+        result = observation.result if observation and observation.result else {}
+        fields = [name for name, value in result.items() if name.isidentifier() and _holds(slot, value)]
+        if found := slot.name if slot.name in fields else fields[0] if len(fields) == 1 else None:
+            return slot.model_copy(update={"from_": f"steps[{number}].observation.{found}"})
+    return slot
+
+
+def _holds(slot: Slot, value: JsonValue) -> bool:
+    if isinstance(slot, ToleranceSlot):
+        number = None if isinstance(value, bool) else plain_number(value)
+        return number is not None and abs(number - slot.value) <= slot.margin
+    if isinstance(slot, ExactSlot):
+        return not isinstance(value, bool) and str(value).strip().casefold() in {each.casefold() for each in slot.names}
+    return type(value) is type(getattr(slot, "value", None)) and value == getattr(slot, "value", None)

@@ -21,10 +21,10 @@ from agrotools.benchmarks._dialogs.loading import entry_list, image_size, safe_n
 from agrotools.benchmarks.checking import count_list
 from agrotools.benchmarks.values import NOTHING, lettered, translated, value_at
 from agrotools.build.export.folder import write_benchmark
-from agrotools.build.export.gta_answers import AnswerReader, with_from
 from agrotools.build.export.gta_entries import (
     DEFAULT_MAP,
     MAP_FILE,
+    AnswerReader,
     Entry,
     EntryCall,
     FieldMap,
@@ -35,6 +35,7 @@ from agrotools.build.export.gta_entries import (
     read_entry,
     read_map,
     unread_fields,
+    with_from,
 )
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
@@ -95,10 +96,8 @@ def import_entries(
             progress("entries", number, len(entries))
         reasons = "; ".join(f"{reason}: {entry_list(keys)}" for reason, keys in unread.items())
         if not samples:
-            raise BenchmarkError(
-                f"none of the {len(entries)} entries can be read. {reasons}",
-                hint=f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one",
-            )
+            hint = f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one"
+            raise BenchmarkError(f"none of the {len(entries)} entries can be read. {reasons}", hint=hint)
         left = unread_fields(entries, fields)
         others = Counter(each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE)
         lost = len(entries) - len(samples)
@@ -304,10 +303,8 @@ def observation_of(returned: Any) -> Observation | None:
         returned = read if isinstance(read, dict) else {"text": returned}
     result: dict[str, JsonValue] = {**returned} if isinstance(returned, dict) else {"value": returned}
     if set(result) == {"error"}:
-        try:
+        with suppress(ValidationError):
             return Observation(error=ErrorInfo.model_validate_json(orjson.dumps(result["error"])))
-        except ValidationError:
-            pass
     return Observation(result=result)
 
 
@@ -327,6 +324,5 @@ def _header(source: Source, samples: list[Sample], metadata: dict[str, Any]) -> 
     try:
         return BenchmarkHeader.model_validate(fields)
     except ValidationError as error:
-        raise BenchmarkError(
-            f"[benchmark] of the field map: {first_error(error)}", hint=f"see {DEFAULT_MAP}"
-        ) from error
+        why = f"[benchmark] of the field map: {first_error(error)}"
+        raise BenchmarkError(why, hint=f"see {DEFAULT_MAP}") from error

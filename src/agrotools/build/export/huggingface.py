@@ -9,7 +9,7 @@ several samples are in each of their rows, but the parquet dictionary stores the
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,7 @@ import orjson
 from PIL import Image
 
 from agrotools.benchmarks.describing import count_samples
-from agrotools.build.export.card import TERMS, TEXTS, write_card
-from agrotools.build.export.folder import replacing_export
+from agrotools.build.export.folder import TERMS, replacing_export, write_card
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -28,6 +27,15 @@ if TYPE_CHECKING:
     import pyarrow
 
 DATA_FOLDER, SPLIT = "data", "test"
+_USE = """
+```python
+import datasets
+
+samples = datasets.load_dataset("DIR", split="test")
+samples[0]["query"], samples[0]["images"][0]      # files that are not pictures are in "data", as bytes
+```
+
+`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON."""
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
 GROUP_BYTES = 128 * 2**20
@@ -40,7 +48,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
     with replacing_export(out, "hf") as partial:
         (partial / DATA_FOLDER).mkdir()
         _write_rows(partial / DATA_FOLDER / f"{SPLIT}-00000-of-00001.parquet", root, samples)
-        write_card(partial, header, samples, front=front_matter(header, samples), use=TEXTS["use_of_datasets"])
+        write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
@@ -50,23 +58,22 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
     size = next((name for most, name in sizes if len(samples) < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
     known = TERMS["licences"].get(header.licence, {}).get("huggingface")
-    lines = [
-        "---",
-        f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
-        f"license: {known or 'other'}",
-        *([] if known else ["license_name: terms-of-the-sources", "license_link: README.md"]),
-        f"language: {_quoted(languages)}",
-        f"size_categories: {_quoted([size])}",
-        'task_categories: ["visual-question-answering", "image-text-to-text"]',
-        f"tags: {_quoted(tags)}",
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        f"  - split: {SPLIT}",
-        f"    path: {DATA_FOLDER}/{SPLIT}-*.parquet",
-        "---",
-    ]
-    return "\n".join(lines) + "\n\n"
+    licence = known or "other\nlicense_name: terms-of-the-sources\nlicense_link: README.md"
+    return f"""---
+pretty_name: {_quoted(f"{header.name} {header.version}")}
+license: {licence}
+language: {_quoted(languages)}
+size_categories: {_quoted([size])}
+task_categories: ["visual-question-answering", "image-text-to-text"]
+tags: {_quoted(tags)}
+configs:
+- config_name: default
+  data_files:
+  - split: {SPLIT}
+    path: {DATA_FOLDER}/{SPLIT}-*.parquet
+---
+
+"""
 
 
 def _quoted(value: Any) -> str:
@@ -79,23 +86,20 @@ def _write_rows(path: Path, root: Path, samples: Sequence[Sample]) -> None:
     # The dictionary may be as large as a row group, so that files shared by samples are stored once.
     limit = 2 * GROUP_BYTES
     with parquet.ParquetWriter(path, schema, compression="zstd", dictionary_pagesize_limit=limit) as writer:
-        for rows in _groups(root, samples):
+
+        def write(rows: list[dict[str, Any]]) -> None:
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows))
 
-
-def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows of about :data:`GROUP_BYTES` in total."""
-    rows: list[dict[str, Any]] = []
-    size = 0
-    for sample in samples:
-        row, weight = _row(root, sample)
-        if rows and size + weight > GROUP_BYTES:
-            yield rows
-            rows, size = [], 0
-        rows.append(row)
-        size += weight
-    if rows:
-        yield rows
+        rows, size = list[dict[str, Any]](), 0
+        for sample in samples:
+            row, weight = _row(root, sample)
+            if rows and size + weight > GROUP_BYTES:
+                write(rows)
+                rows, size = [], 0
+            rows.append(row)
+            size += weight
+        if rows:
+            write(rows)
 
 
 def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:

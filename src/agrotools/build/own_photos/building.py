@@ -7,18 +7,19 @@ import hashlib
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
-from agrotools.build.own_photos.label_check import compare_with_tool
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import (
@@ -34,8 +35,9 @@ from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
 from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
-from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.record import Results, resolve_ref
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable
 from agrotools.text.units import canonical_unit, convert
@@ -159,11 +161,12 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
-    skipped = seen.skipped
-    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
+    skipped, columns = seen.skipped, list[Column]()
     for column in plan.columns:
-        if column not in columns and column.ask not in column.UNASKED:
-            needs = open_questions_of_column(column, seen)
+        needs = open_questions_of_column(column, seen)
+        if column.is_asked and not needs:
+            columns.append(column)
+        elif needs:
             lacking = ", ".join(dict.fromkeys(need.key for need in needs))
             asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
             reason = f"column is skipped because the plan does not set {lacking}{asked}"
@@ -172,70 +175,66 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             skipped.add(column.column, reason, "add it to the plan")
     agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
     values = {column: answers for column, (answers, _) in agreed.items()}
-    pictures = _select_pictures(values, plan.samples, skipped)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        built = _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
-    return replace(built, agreements=tuple(said for _, said in agreed.values() if said))
+        originals = Originals(Path(scratch))
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
+        part = _part(columns, part_of, plan, originals, skipped)
+        header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
+    samples, used = load_folder(out).samples, dict[str, int]()
+    for column, pictured in part_of.items():
+        of_column = (sample for sample in samples if sample.metadata["column"] == column)
+        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+        used[column] = len(shown)
+        names = {str(each.file.sha256): each.name for each in pictured}
+        for digest in sorted(names.keys() - shown):
+            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
+            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
+    warnings, checks = _unknown_names(columns, part_of), compare_with_tool(samples, columns, part_of)
+    agreements = tuple(said for _, said in agreed.values() if said)
+    return BuiltBenchmark(header, used, skipped, tuple(warnings), n_cleaned, agreements, tuple(checks))
 
 
-def _built(
+def _stored(
     seen: DetectedTable,
     plan: Plan,
-    out: Path,
     columns: Sequence[Column],
     values: Mapping[str, Mapping[Path, Value]],
-    pictures: Collection[Path],
     originals: Originals,
     progress: Progress,
-) -> BuiltBenchmark:
-    skipped = seen.skipped
-    cleaned_paths: set[Path] = set()
-    part_of: dict[str, list[Pictured]] = {}
-    opened: dict[Path, ToolError | None] = {}
-    names: dict[str, str] = {}
+) -> tuple[dict[str, list[Pictured]], int]:
+    """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
+    pictures = _select_pictures(values, plan.samples, seen.skipped)
+    faults: dict[Path, ToolError | None] = {}
+    for column in columns:
+        for path in sorted(pictures & values[column.column].keys() - faults.keys()):
+            if fault := faults.setdefault(path, _fault_of(path, column)):
+                reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+                seen.skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
+            progress("pictures opened", len(faults), len(pictures))
     slices = defaultdict[Path, dict[str, str]](dict)
     for column in (each for each in plan.columns if each.ask == "slice"):
         for _, path, text in seen.cells_of(column.column):
             slices[path] |= {} if cells.is_empty(text) else {column.column: text}
-    for column in columns:
-        files: dict[Path, SampleFile] = {}
-        for path in sorted(pictures & values[column.column].keys()):
-            if path not in opened:
-                opened[path] = _fault_of(path, column)
-                if fault := opened[path]:
-                    reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
-                    skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
-                progress("pictures opened", len(opened), len(pictures))
-            if opened[path] is None:
-                facts = _facts(path, column, plan)
-                cleaned = without_identity(path)
-                is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
-                if cleaned is None and not is_phone:
-                    files[path] = originals.file(path, **facts)
-                else:
-                    suffix = ".jpg" if is_phone else path.suffix.lower()
-                    files[path] = originals.add_content(cleaned or path.read_bytes(), suffix, **facts)
-                    cleaned_paths.add(path)
-                names[str(files[path].sha256)] = path.name
-        part_of[column.column] = [
-            Pictured(files[path], value, slices[path], path.name)
+    cleaned: set[Path] = set()
+    part_of = {
+        column.column: [
+            Pictured(_stored_file(path, column, plan, originals, cleaned), value, slices[path], path.name)
             for path, value in values[column.column].items()
-            if path in files
+            if path in pictures and faults[path] is None
         ]
-    part = _part(columns, part_of, plan, originals, skipped)
-    header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    samples = load_folder(out).samples
-    warnings = tuple(_unknown_names(columns, part_of))
-    checks = tuple(compare_with_tool(samples, columns, part_of, names))
-    shown: dict[str, set[str]] = {column: set() for column in part_of}
-    for sample in samples:
-        shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
-    for column, pictured in part_of.items():
-        for digest in sorted({str(each.file.sha256) for each in pictured} - shown[column]):
-            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
-            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
-    used = {column: len(digests) for column, digests in shown.items()}
-    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths), label_checks=checks)
+        for column in columns
+    }
+    return part_of, len(cleaned)
+
+
+def _stored_file(path: Path, column: Column, plan: Plan, originals: Originals, cleaned: set[Path]) -> SampleFile:
+    facts, content = _facts(path, column, plan), without_identity(path)
+    is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
+    if content is None and not is_phone:
+        return originals.file(path, **facts)
+    cleaned.add(path)
+    suffix = ".jpg" if is_phone else path.suffix.lower()
+    return originals.add_content(content or path.read_bytes(), suffix, **facts)
 
 
 def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:
@@ -345,11 +344,8 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
             skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
         by_image.setdefault(image, []).append((row, value))
-    values: dict[Path, Value] = {}
-    for image, answers in by_image.items():
-        if (value := _merge_answers(image, answers, column, skipped)) is not None:
-            values[image] = value
-    return values
+    merged = {image: _merge_answers(image, answers, column, skipped) for image, answers in by_image.items()}
+    return {image: value for image, value in merged.items() if value is not None}
 
 
 def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) -> tuple[dict[Path, Value], str]:
@@ -425,3 +421,80 @@ def _merge_answers(
     hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
     skipped.add(column.column, "has different answers for one picture", hint, answers[0][0], f"{image.name}: {several}")
     return None
+
+
+_FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
+_LIKE = 0.2
+_LEAST_PHOTOS, _LEAST_ROWS, _MOST_LISTED = 6, 3, 5
+
+
+class _Pair(NamedTuple):
+    name: str
+    label: float
+    measured: float
+
+
+def compare_with_tool(
+    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
+) -> Iterator[str]:
+    """Yield a line for each column of numbers that says on how many photos the tool agrees with the table, and where a
+    slip in the table explains the rest: another unit, or labels of the photo in the next or previous row.
+    """
+    for column in columns:
+        measure = measures()[column.ask]
+        measured = {
+            str(file.sha256): value
+            for sample in samples
+            if sample.reference and sample.metadata["column"] == column.column
+            for step in sample.reference.steps
+            if step.tool == measure.tool and step.observation and step.observation.result
+            for file in sample.files
+            if file.name in step.arguments.values()
+            and (value := _value_at(measure.answer, [step.observation.result])) is not None
+        }
+        pairs = [
+            _Pair(each.name, float(each.value), measured[digest])
+            for each in part_of[column.column]
+            if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
+        ]
+        if len(pairs) >= _LEAST_PHOTOS:
+            yield _line(f"{column.column}: {measure.tool}", pairs, *tolerance_of(column, measure))
+
+
+def _value_at(path: str, result: Results) -> float | None:
+    with suppress(UnresolvedRef):
+        value = resolve_ref(f"steps[0].observation.{path}", result)
+        return value if isinstance(value, int | float) else None
+    return None
+
+
+def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -> str:
+    def agree(label: float, measured: float) -> bool:
+        return abs(label - measured) <= max(absolute, relative * measured)
+
+    far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
+    within = " or ".join([f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative))
+    more = fmean(pair.measured - pair.label for pair in pairs)
+    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
+    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (round(abs(more), 6) > 0)
+    for step, row in ((1, "next"), (-1, "previous")):
+        others = [*pairs[step:], *pairs[:step]]
+        shifted = [pair for pair, other in zip(pairs, others, strict=True) if agree(pair.label, other.measured)]
+        if len(shifted) > max(len(pairs) / 2, len(pairs) - len(far)):
+            return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
+    scaled = {
+        factor: [pair for pair in far if abs(pair.label * factor - pair.measured) < _LIKE * pair.measured]
+        for factor in _FACTORS
+    }
+    factor = max(scaled, key=lambda each: len(scaled[each]))
+    if len(found := scaled[factor]) >= max(_LEAST_ROWS, len(far) / 3):
+        times = f"{factor:g} times smaller" if factor > 1 else f"{1 / factor:g} times larger"
+        line += f"; {len(found)} values are {times} than measured: are they in another unit? "
+        return line + ", ".join(f"{pair.name} {pair.label:g}" for pair in found[:_MOST_LISTED])
+    if len(far) > len(pairs) / 2:
+        line += "; it measures these photos badly, or the table means something else"
+    if far:
+        worst = sorted(far, key=lambda pair: -abs(pair.label - pair.measured))[:_MOST_LISTED]
+        each = ", ".join(f"{pair.name} {pair.label:g} (measured {pair.measured:.3g})" for pair in worst)
+        line += f"; look at these, either may be wrong: {each}"
+    return line

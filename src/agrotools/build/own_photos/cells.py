@@ -73,14 +73,6 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     raise CellFault(f"has {written_unit!r} after the number, which is not a known unit", "write mm, cm, m, %, ha...")
 
 
-def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
-    """Return the number in a cell like :func:`quantity`, or None if it is not usable."""
-    try:
-        return quantity(text, decimal)
-    except CellFault:
-        return None
-
-
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
     """Return the decimal mark of a column, True if it is sure, and a cell as ``1,234`` if no other cell tells.
 

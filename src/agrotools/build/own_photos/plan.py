@@ -2,7 +2,6 @@
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -30,16 +29,13 @@ class SkippedRows:
 
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
-        ordered = sorted(self._found.items(), key=lambda item: (-len(item[1]), item[0]))
-        return [f"{what}: {_described(found)} {reason}: {hint}" for (what, reason, hint), found in ordered]
-
-
-def _described(found: Sequence[tuple[int | None, str]]) -> str:
-    """Return the number of items, an example and the first rows."""
-    example = next((text for _, text in found if text), "")
-    some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
-    rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
-    return f"{len(found)}{f' x {example!r}' if example else ''}{rows}"
+        lines: list[str] = []
+        for (what, reason, hint), found in sorted(self._found.items(), key=lambda item: (-len(item[1]), item[0])):
+            example = next((f" x {text!r}" for _, text in found if text), "")
+            some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
+            rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
+            lines.append(f"{what}: {len(found)}{example}{rows} {reason}: {hint}")
+        return lines
 
 
 Kind = Literal["number", "name", "yes"]

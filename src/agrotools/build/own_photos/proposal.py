@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
-from agrotools.build.own_photos.questions import ColumnNames, kinds_of_name
+from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
@@ -173,7 +173,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
 
 def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Column]:
     """Yield the columns of a plan, and write how each was interpreted into ``notes``."""
-    seconds, earlier = _second_observers(seen.table), list[Column]()
+    seconds = _second_observers(seen.table)
     for header in seen.table.columns:
         if header == seen.images_column or header in seconds.values():
             continue
@@ -183,18 +183,7 @@ def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Co
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
-        for first in earlier if column.ask not in column.UNASKED and header not in seconds else ():
-            if _differ_in_a_word(first, column):
-                notes[first.column] += f'; if {header} is of a second observer: second = "{header}" in its place'
-        earlier += [column] if column.ask not in column.UNASKED and header not in seconds else []
         yield column.model_copy(update={"second": seconds.get(header)})
-
-
-def _differ_in_a_word(first: Column, second: Column) -> bool:
-    """Return True if two columns are asked about alike, and their headers differ in one of several words."""
-    words = [re.split(r"[\W_]+", each.column.casefold().strip()) for each in (first, second)]
-    alike = first.model_copy(update={"column": second.column}) == second and len(words[0]) == len(words[1]) > 1
-    return alike and sum(one != other for one, other in zip(*words, strict=True)) == 1
 
 
 def _second_observers(table: Table) -> dict[str, str]:
@@ -252,7 +241,8 @@ def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tu
     files = f"{seen.images.folder.name} {seen.table.path.stem}"
     if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
         return named[0], f"; {named[0].name} as the name of the table or folder says"
-    known = [kinds for text in set(texts) if healthy_crop(text) is None and (kinds := kinds_of_name(text))]
+    meant = [kb_names().meant_by(text) for text in set(texts) if healthy_crop(text) is None]
+    known = [{entry.kind for entry in entries} for entries in meant if entries]
     for name in ("disease", "pest", "weed"):
         if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
             return measures()[name], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
@@ -263,9 +253,8 @@ def names_text(texts: Sequence[str], names: ColumnNames) -> str:
     """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
     counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
     some = [f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})" for name, n in counts]
-    return ", ".join(
-        [*some[:_MOST_LISTED], *([f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else [])]
-    )
+    more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
+    return ", ".join([*some[:_MOST_LISTED], *more])
 
 
 _KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "yes or no", None: "free text"}
@@ -273,10 +262,8 @@ _KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
     """Return the kind of cells: yes or no (all), numbers (most), names (short texts that recur); None: free text."""
-    yes_words = {*cells.YES, *cells.NO}
-    if {text.casefold() for text in texts} <= yes_words and (
-        not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
-    ):
+    are_yes_words = {text.casefold() for text in texts} <= {*cells.YES, *cells.NO}
+    if are_yes_words and (not all(text in "01" for text in texts) or measures_for(header, "yes")):
         return "yes"
     numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
     if numbers >= _ENOUGH * len(texts):
@@ -287,12 +274,9 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:
     """Return the measures of that kind whose words occur in the header, the longest matching word first."""
-    matches = [
-        (max(len(word) for word in measure.words if _holds(header, word)), measure)
-        for measure in measures().values()
-        if measure.kind == kind and any(_holds(header, word) for word in measure.words)
-    ]
-    return [measure for _, measure in sorted(matches, key=lambda item: -item[0])]
+    of_kind = (measure for measure in measures().values() if measure.kind == kind)
+    longest = [(max((len(w) for w in each.words if _holds(header, w)), default=0), each) for each in of_kind]
+    return [measure for length, measure in sorted(longest, key=lambda item: -item[0]) if length]
 
 
 def _holds(header: str, word: str) -> bool:
@@ -305,12 +289,15 @@ def _holds(header: str, word: str) -> bool:
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
     decimal, sure, cell = cells.detect_decimal(texts)
     known = decimal if sure else ""
-    numbers = [number for text in texts if (number := cells.quantity_or_none(text, decimal))]
+    numbers: list[cells.Quantity] = []
+    for text in texts:
+        with suppress(cells.CellFault):
+            numbers.append(cells.quantity(text, decimal))
     if not numbers:
         return Column(column=header, ask=NOTHING), "no numbers that can be read (dates, times, ranges?)"
     units = Counter(number.unit for number in numbers)
     target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
-    if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
+    if measure is None and target and not (units.keys() - {None}) and _unit_in(header) is None:
         measure = measures()["count"]
     if measure is None:
         measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
@@ -343,10 +330,7 @@ def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest:
 
 def _unit_in(header: str) -> str | None:
     match = _UNIT_IN_HEADER.search(header)
-    if match is None:
-        return None
-    written = next(group for group in match.groups() if group)
-    return canonical_unit(written)
+    return match and canonical_unit(next(filter(None, match.groups())))
 
 
 def _crop_in(text: str) -> str | None:

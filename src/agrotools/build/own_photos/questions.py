@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -48,6 +48,11 @@ class ColumnNames:
             return cls(column, LabelEntries(entries))
         kind = column.ask if column.ask in ("disease", "pest") else "auto"
         return cls(column, entries_of_labels(labels, kind, column.crop, kb_names()))
+
+    @cached_property
+    def spelt(self) -> dict[str, str]:
+        """One spelling of each name by its first identifier, so that two spellings are a single choice."""
+        return {self.ids_of(name)[0]: name for name in sorted(self.labels.entries, reverse=True)}
 
     def entry_of(self, name: str) -> Entry | None:
         """Return the entry of a name, or None if there is none of that kind on the crop."""
@@ -110,11 +115,6 @@ def _crops_of_the_net() -> tuple[str, ...]:
     return tuple(sorted(filter(None, map(healthy_crop, labels))))
 
 
-def kinds_of_name(name: str) -> set[Kind]:
-    """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
-    return {entry.kind for entry in kb_names().meant_by(name)}
-
-
 def _spaced(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
@@ -126,7 +126,7 @@ _LIMITS = 5
 def templates_for(
     column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
 ) -> list[Template]:
-    """Return the templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+    """Return the templates that suit a column, in the plan's languages.
 
     Columns with the same kind of measure share wordings: each, by its ``place`` among them, gets every n-th, so that no
     sentence is used twice. Limits derive from ``values``. ``counted_per_area``: counts per hectare can be computed.
@@ -136,28 +136,21 @@ def templates_for(
     families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
         families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
-    templates: list[Template] = []
-    for language in plan.languages:
-        for template in load_templates("own", language):
-            if template.of in families:
-                templates += _of_column(template, place, alike, column, values, language)
-    return templates
-
-
-def kind_of_thing(column: Column) -> str:
-    """Return the kind of a column's subjects."""
-    return f"own:{column.column}"
+    # A limit within the tolerance of 0 is as good as 0.
+    limits = [limit for limit in round_limits(values) if abs(limit) >= tolerance_of(column, measure)[0]]
+    return [
+        _of_column(template, place, alike, column, limits, language)
+        for language in plan.languages
+        for template in load_templates("own", language)
+        if template.of in families and (limits or template.template != "own_limit")
+    ]
 
 
 def _of_column(
-    template: Template, place: int, alike: int, column: Column, values: Sequence[float], language: Language
-) -> list[Template]:
-    """Return the template for a column, none if it has no limits to ask about."""
+    template: Template, place: int, alike: int, column: Column, limits: Sequence[float], language: Language
+) -> Template:
+    """Return the template for a column."""
     measure = measures()[column.ask]
-    limits = round_limits(values) if template.template == "own_limit" else []
-    limits = [limit for limit in limits if abs(limit) >= tolerance_of(column, measure)[0]]  # else it is as good as 0
-    if template.template == "own_limit" and not limits:
-        return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))
     plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
@@ -170,9 +163,9 @@ def _of_column(
     suffix = ("" if alike == 1 else f"_{place + 1}") + ("_zh" if language == "zh" else "")
     data |= {
         "template": f"{template.template}{suffix}",
-        "of": kind_of_thing(column),
+        "of": f"own:{column.column}",
         "task_type": template.task_type if template.task_type == "plotting" else measure.task_type,
-        "given": {"limit": limits} if limits else {},
+        "given": {"limit": limits} if template.template == "own_limit" else {},
         "wordings": data["wordings"][place::alike],
     }
     absolute, relative = tolerance_of(column, measure)
@@ -180,7 +173,7 @@ def _of_column(
         slot["abs_tol"], slot["rel_tol"] = slot["abs_tol"] * absolute, slot["rel_tol"] * relative
         if slot["type"] == "tolerance" and slot["unit"] is None and measure.unit:
             slot["unit"] = measure.unit
-    return [Template.model_validate(data)]
+    return Template.model_validate(data)
 
 
 def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
@@ -246,31 +239,27 @@ def subjects_of(
     """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
     names = ColumnNames.of(column, (str(each.value) for each in pictured) if measure.kind == "name" else ())
-    choices: list[str] = []
     if measure.kind == "name":
-        # Two spellings of one name are a single choice.
-        spelt = {names.ids_of(name)[0]: name for name in sorted(names.labels.entries, reverse=True)}
-        choices = sorted(spelt.values())
-        pictured = [each._replace(value=spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
+        pictured = [each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
     clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
-        together = _together(group, names, choices) if measure.kind == "name" else {}
+        together = _together(group, names) if measure.kind == "name" else {}
 
         @cache
         def shown(index: int, position: int) -> Thing:
-            thing = _thing(group[index], position, names, measure, choices)
+            thing = _thing(group[index], position, names, measure)
             return replace(thing, words={**thing.words, **together})
 
-        name, of, slices = f"own-{place}-{number}", kind_of_thing(column), group[0].slices
         metadata = {"column": column.column, "photos": {str(each.file.sha256): each.name for each in group}}
-        return Subject(name, len(group), shown, metadata, of=of, groups=slices)
+        of, slices = f"own:{column.column}", group[0].slices
+        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=of, groups=slices)
 
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 
 
-def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, choices: Sequence[str]) -> Thing:
+def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure) -> Thing:
     file, column = named(each.file, "image", position), names.column
     words = _common_words(column, measure)
     truth: dict[str, JsonValue]
@@ -281,23 +270,22 @@ def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, 
             words["area_ha"] = f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"
     elif measure.kind == "name":
         truth = _named_truth(str(each.value), names)
-        words |= _options(each, names, choices)
+        words |= _options(each, names)
     elif measure.name == "is_weed":
         truth = {"is_weed": bool(each.value)}
     else:
         truth = {"abstained": False, "candidates": [{"kind": "disease" if each.value else "healthy"}]}
-    called = file.name
     thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
     arguments = arguments_of(file, measure.tool, column, measure.arguments)
-    return Thing((file,), measure.tool, arguments, truth, called, thought, words)
+    return Thing((file,), measure.tool, arguments, truth, file.name, thought, words)
 
 
-def _together(group: Sequence[Pictured], names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
+def _together(group: Sequence[Pictured], names: ColumnNames) -> dict[str, str]:
     """Return words for a name to look for, drawn from the group, and for names to choose from."""
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)
-    others = [name for name in choices if name not in values]
+    others = [name for name in sorted(names.spelt.values()) if name not in values]
     offered = {*values, *draw.sample(others, min(_MOST_NAMES, len(others)))}
     words = {"is_sought": names.test_of([sought]), "is_listed": names.test_of(values)}
     for prefix, spell in (("", names.english), ("zh_", names.chinese)):
@@ -312,20 +300,17 @@ _THOUGHTS = {"name": "I need to know which {what} {file} shows.", "yes": "I need
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
-    arguments: dict[str, JsonValue] = {image: file.name, **extra}
-    if tool == "count_objects":
-        arguments["target"] = column.target
-    if tool == "analyze_lesions" and column.mode:
-        arguments["mode"] = column.mode
-    if tool == "diagnose_pest_disease" and column.crop:
-        arguments["crop"] = column.crop
-    if tool == "measure_fruit_size":
-        arguments["distance_mm"] = column.distance_mm
-    if tool == "measure_weed_phenotype" and column.px_per_cm:
-        arguments["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
-    elif tool == "measure_weed_phenotype" and column.marker_cm:
-        arguments["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
-    return arguments
+    marker = {"type": "circle", "size_cm": column.marker_cm} if column.marker_cm and not column.px_per_cm else None
+    facts: dict[str, dict[str, Any]] = {
+        "count_objects": {"target": column.target},
+        "analyze_lesions": {"mode": column.mode},
+        "diagnose_pest_disease": {"crop": column.crop},
+        "measure_fruit_size": {"distance_mm": column.distance_mm},
+        "measure_weed_phenotype": {
+            "scale_cm_px": column.px_per_cm and float(f"{1 / column.px_per_cm:.6g}"), "scale_marker": marker
+        },
+    }  # fmt: skip
+    return {image: file.name, **extra, **{name: value for name, value in facts.get(tool, {}).items() if value}}
 
 
 def note_of(column: Column, note: str) -> str | None:
@@ -384,11 +369,11 @@ def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
     return {"best": best, "abstained": False, "candidates": [candidate]}
 
 
-def _options(each: Pictured, names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
+def _options(each: Pictured, names: ColumnNames) -> dict[str, str]:
     """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
-    others = [name for name in choices if name != correct]
+    others = [name for name in sorted(names.spelt.values()) if name != correct]
     offered = [correct, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
     draw.shuffle(offered)
     suspected = correct if not others or draw.random() < 0.5 else draw.choice(others)

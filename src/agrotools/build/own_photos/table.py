@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -34,14 +35,13 @@ class Images:
             raise NoFileError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
         self.folder = folder.resolve()
         self.paths: list[Path] = []
-        self._by_path: dict[str, list[Path]] = {}
-        self._by_name: dict[str, list[Path]] = {}
-        self._by_stem: dict[str, list[Path]] = {}
+        self._at: dict[tuple[str, str], list[Path]] = {}
+        """by ("path", "name" or "stem", its plain form)"""
         for path in _pictures(self.folder):
             self.paths.append(path)
-            self._by_path.setdefault(_plain(path.relative_to(self.folder).as_posix()), []).append(path)
-            self._by_name.setdefault(_plain(path.name), []).append(path)
-            self._by_stem.setdefault(_plain(path.stem), []).append(path)
+            forms = {"path": path.relative_to(self.folder).as_posix(), "name": path.name, "stem": path.stem}
+            for kind, form in forms.items():
+                self._at.setdefault((kind, _plain(form)), []).append(path)
             if len(self.paths) > _MOST:
                 raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
         if not self.paths:
@@ -62,25 +62,23 @@ class Images:
         written = _plain(given)
         path = PurePosixPath(written)
         if ".." in path.parts:
-            raise CellFault(
-                "is outside the picture folder", "write the name of the picture, or its path in that folder"
-            )
+            hint = "write the name of the picture, or its path in that folder"
+            raise CellFault("is outside the picture folder", hint)
         below = f"/{written}".rpartition(f"/{_plain(self.folder.name)}/")[2]
-        several = self._by_path.get(written) or self._by_path.get(below)
+        several = self._at.get(("path", written)) or self._at.get(("path", below))
         if not several and (len(path.parts) == 1 or _ELSEWHERE.match(written)):
-            several = self._by_name.get(path.name) or self._by_stem.get(path.name)
-        if several and len(several) > 1:
+            several = self._at.get(("name", path.name)) or self._at.get(("stem", path.name))
+        if not several:
+            return None
+        if len(several) > 1:
             at = {one.relative_to(self.folder).as_posix(): one for one in several}
             ends = [place for place in at if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")]
             several = [at[place] for place in ([given] if given in at else ends)]
             if len(several) != 1:
                 raise CellFault("is the name of several pictures", "write its path in the picture folder")
-        return self._inside(several[0]) if several else None
-
-    def _inside(self, path: Path) -> Path:
-        if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
+        if several[0].is_symlink() and not several[0].resolve().is_relative_to(self.folder):
             raise CellFault("is a link to a file outside the picture folder", "copy the picture into the folder")
-        return path
+        return several[0]
 
 
 def _plain(name: str) -> str:
@@ -151,16 +149,16 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             what = "does not name a picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
             skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
-            skipped.add(
-                column, f"comes after the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
-            )
+            what = f"comes after the first {MOST_MATCHED} rows with a picture"
+            skipped.add(column, what, "further rows are ignored", row)
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
-        raise BenchmarkError(
-            f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}",
-            hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
+        why = (
+            f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}"
         )
+        hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
+        raise BenchmarkError(why, hint=hint)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
 
 
@@ -202,13 +200,11 @@ def _rows(table: Table) -> Iterator[Row]:
 
 def _image_column(images: Images, table: Table) -> str:
     """Return the column that names the most pictures of the folder, or else one whose header suggests pictures."""
-    hits: Counter[int] = Counter()
-    alike = ""
-    first: dict[int, str] = {}
+    hits, first, alike = Counter[int](), dict[int, str](), ""
     for row, cells in _rows(table):
         for place, cell in enumerate(cells):
-            if cell and place not in first:
-                first[place] = cell
+            if cell:
+                first.setdefault(place, cell)
             # A count of 3 is not picture 3.jpg, unless the header suggests that the column names pictures.
             names = not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])
             if cell and _is_there(images, cell):
@@ -219,20 +215,15 @@ def _image_column(images: Images, table: Table) -> str:
             break
     if +hits:
         return table.columns[max(hits, key=lambda place: (hits[place], -place))]
-    image_columns = [column for column in table.columns if _IMAGE_HEADER.search(column)]
-    if image_columns:
-        return image_columns[0]
-    examples = ", ".join(
-        f"{column} ({first[place][:30]!r})" for place, column in enumerate(table.columns) if place in first
-    )
-    raise NoFileError(
-        f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}{alike}",
-        hint=f"the folder contains {', '.join(images.some_names())}...; one column must contain such names",
-    )
+    if likely := next(filter(_IMAGE_HEADER.search, table.columns), None):
+        return likely
+    examples = ", ".join(f"{table.columns[place]} ({first[place][:30]!r})" for place in sorted(first))
+    read = f"it was read with {table.described}: {examples[:300]}{alike}"
+    hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
+    raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)
 
 
 def _is_there(images: Images, cell: str) -> bool:
-    try:
+    with suppress(CellFault):
         return images.find(cell) is not None
-    except CellFault:
-        return False
+    return False

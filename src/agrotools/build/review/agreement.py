@@ -9,12 +9,12 @@ import math
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
@@ -142,7 +142,6 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
 
 
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
-STATUSES: tuple[Status, ...] = ("undecided", "accepted", "rejected", "edited", "disputed")
 _STATUS_BY_VERDICT: dict[str, Status] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
@@ -229,12 +228,10 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agree
         yield Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why)
 
 
-def summary_of(
-    ids: Collection[str], contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
-) -> ReviewSummary:
-    """Summarise a review of the samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
+def summary_of(contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()) -> ReviewSummary:
+    """Summarise a review; ``contents`` as in :func:`valid_decisions`."""
     by_sample = valid_decisions(decisions, contents)
-    standings = {sample: review_status(by_sample.get(sample, [])) for sample in ids}
+    standings = {sample: review_status(by_sample.get(sample, [])) for sample in contents}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     for each in by_sample.values():
         for decision in each:
@@ -242,8 +239,8 @@ def summary_of(
     known = sum(map(len, by_sample.values()))
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
-        samples=len(ids),
-        standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
+        samples=len(contents),
+        standings={name: sum(each == name for each in standings.values()) for name in get_args(Status)},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
@@ -291,10 +288,9 @@ class ReviewJournal(Generic[Entry]):
             self.path.open("ab").close()
             sync(self.path.parent)
         except OSError as error:
-            raise BenchmarkError(
-                f"decisions cannot be written to {self.path}: {error.strerror or error}",
-                hint="give a file that can be written with --log, or review a copy of the folder",
-            ) from error
+            why = f"decisions cannot be written to {self.path}: {error.strerror or error}"
+            hint = "give a file that can be written with --log, or review a copy of the folder"
+            raise BenchmarkError(why, hint=hint) from error
 
     def refresh(self) -> None:
         """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""

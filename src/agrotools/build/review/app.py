@@ -1,23 +1,30 @@
-"""The web application: pages, pictures and decisions by sample id and file name; requests never contain paths.
+"""The web application on a local server: pages, pictures and decisions by sample id and file name, never by path.
 
-:class:`Review` shows samples, :class:`Grading` the answers of runs, with the same requests.
+:class:`Review` shows samples, :class:`Grading` the answers of runs, with the same requests. The server listens on the
+loopback address only, on a free port, until it is stopped.
 """
 
+import hashlib
 import re
+import secrets
+import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agrotools.build.review.agreement import (
     Decision,
@@ -33,65 +40,23 @@ from agrotools.build.review.agreement import (
 from agrotools.build.review.grading import Sheet, all_graded, grades_by, grading_parts, shown_step, summarise_grades
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
+from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, UsageError, first_error
 from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
 from agrotools.report.judges import Grade
 from agrotools.report.layout import harmless, value_text
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-
-def render(name: str, **values: Any) -> str:
-    """Render the template ``name``; values are escaped and stripped of control characters."""
-    return _templates().get_template(name).render(**values)
-
-
-@cache
-def _templates() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        finalize=lambda value: harmless(value) if type(value) is str else value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["value_text"] = value_text
-    environment.globals["edit_text"] = edit_text
-    return environment
-
-
-def picture_size(request: Request) -> str:
-    """Return the requested picture size, a key of :data:`SIDES_PX`."""
-    size = request.query_params.get("size", "small")
-    if size not in SIDES_PX:
-        raise HTTPException(404, "there is no such size")
-    return size
-
-
-def picture_answer(rendered: Rendered | Absent) -> Response:
-    """Return the response with a picture; HTTPException 404 with the reason if there is none."""
-    if isinstance(rendered, Absent):
-        raise HTTPException(404, rendered.reason)
-    return Response(
-        rendered.content, media_type=rendered.media_type, headers={"Cache-Control": "private, max-age=3600"}
-    )
-
-
-async def answer_error(_: Request, error: Exception) -> Response:
-    """Return the reason of an error as JSON. After a failure of the disk, the page keeps the decision and retries."""
-    if isinstance(error, HTTPException):
-        return JSONResponse({"error": error.detail}, error.status_code)
-    if isinstance(error, OSError):
-        return JSONResponse({"error": f"not stored: {error.strerror or error}"}, 507)
-    return JSONResponse({"error": str(error)}, 500)
-
-
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    finalize=lambda value: harmless(value) if type(value) is str else value,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters["value_text"] = value_text
+_TEMPLATES.globals["edit_text"] = edit_text
 _LARGEST_BODY = 64_000
 _TYPES = {
     ".csv": "text/csv; charset=utf-8",
@@ -104,10 +69,32 @@ _TYPES = {
 """Media types of files served unchanged; other types are sent as ``application/octet-stream``."""
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 """Original size in a picture description, which is removed because the page scales pictures."""
+T = TypeVar("T")
+
+
+def render(name: str, **values: Any) -> str:
+    """Render the template ``name``; values are escaped and stripped of control characters."""
+    return _TEMPLATES.get_template(name).render(**values)
+
+
+def _there(found: T | Absent) -> T:
+    """Return what was found; HTTPException 404 with the reason if it is absent."""
+    if isinstance(found, Absent):
+        raise HTTPException(404, found.reason)
+    return found
+
+
+async def answer_error(_: Request, error: Exception) -> Response:
+    """Return the reason of an error as JSON. After a failure of the disk, the page keeps the decision and retries."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code)
+    if isinstance(error, OSError):
+        return JSONResponse({"error": f"not stored: {error.strerror or error}"}, 507)
+    return JSONResponse({"error": str(error)}, 500)
 
 
 class Review:
-    """One review: its material, its journal, and the request handlers."""
+    """One review: its material, its journal, and the request handlers, which run in threads."""
 
     page = "page.html.j2"
     """Template of the page."""
@@ -140,35 +127,24 @@ class Review:
     # --- pages ------------------------------------------------------------------------------------------------------
 
     def front(self, _: Request) -> Response:
-        return HTMLResponse(
-            render(
-                self.page,
-                title=self.material.title,
-                journal=str(self.journal.path),
-                reviewer=self.reviewer,
-                place=str(self.journal.path.resolve()),
-                notes=self.material.notes,
-                **self.page_values(),
-            )
-        )
+        path, about = self.journal.path, {"title": self.material.title, "notes": self.material.notes}
+        place = {"journal": str(path), "place": str(path.resolve()), "reviewer": self.reviewer}
+        return HTMLResponse(render(self.page, **about, **place, **self.page_values()))
 
     def page_values(self) -> dict[str, Any]:
         return {}
 
-    async def index(self, request: Request) -> Response:
+    def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
-        return JSONResponse(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
-
-    def _index(self, reviewer: str) -> dict[str, Any]:
+        reviewer = request.query_params.get("reviewer", "")
         self.journal.refresh()
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
-        return {"samples": rows, "summary": [*self._summary(decisions, reviewer)]}
+        return JSONResponse({"samples": rows, "summary": [*self._summary(decisions, reviewer)]})
 
     def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
-        contents = self.material.contents
-        return review_parts(summary_of(list(contents), contents, decisions))
+        return review_parts(summary_of(self.material.contents, decisions))
 
     def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
@@ -178,46 +154,29 @@ class Review:
         # Other reviewers' decisions count only after one's own.
         return row | {"standing": self.standing_of(made) if mine else "undecided"}
 
-    async def sample_page(self, request: Request) -> Response:
-        self._sample(request)
-        return HTMLResponse(await run_in_threadpool(self._render_sample, request.path_params["sample_id"]))
+    def sample_page(self, request: Request) -> Response:
+        return HTMLResponse(self._render_sample(request.path_params["sample_id"], self._sample(request)))
 
-    def _render_sample(self, key: str) -> str:
-        sample = self._known(key)
-        return render("sample.html.j2", shown=present(self.material, sample, *self._files_of(sample)))
-
-    def _files_of(self, sample: Sample) -> tuple[dict[str, Path | Absent], dict[str, tuple[int, int]]]:
-        """Return the paths of the tables of a sample, and the sizes of pictures whose size it does not state."""
-        tables = [file for file in sample.files if file.kind == "table"]
-        places = {file.name: self.pictures.path_of_file(file) for file in tables}
-        sizes: dict[str, tuple[int, int]] = {}
-        for file in sample.files:
-            if not (file.width_px and file.height_px):
-                rendered = self.pictures.of_file(file, "small")
-                if isinstance(rendered, Rendered):
-                    sizes[file.name] = (rendered.width_px, rendered.height_px)
-        return places, sizes
+    def _render_sample(self, key: str, sample: Sample) -> str:
+        return render("sample.html.j2", shown=present(self.material, self.pictures, sample, key))
 
     # --- decisions --------------------------------------------------------------------------------------------------
 
-    async def sample_decisions(self, request: Request) -> Response:
+    def sample_decisions(self, request: Request) -> Response:
         """Return the reviewer's own decision on a sample and, if there is one, those of others."""
         self._sample(request)
+        self.journal.refresh()
         reviewer = request.query_params.get("reviewer", "")
-        await run_in_threadpool(self.journal.refresh)
         return JSONResponse(self._decisions_on(request.path_params["sample_id"], reviewer))
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
         decisions = self._decided(sample_id)
         mine = _decision_of(decisions, reviewer)
-        others = [each for each in decisions if each is not mine]
+        others = [each.model_dump(mode="json") for each in decisions if each is not mine]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
-        visible = [each.model_dump(mode="json") for each in others] if mine else []
-        return {
-            "mine": mine.model_dump(mode="json") if mine else None,
-            "others": visible,
-            "hidden": len(others) - len(visible),
-        }
+        if mine is None:
+            return {"mine": None, "others": [], "hidden": len(others)}
+        return {"mine": mine.model_dump(mode="json"), "others": others, "hidden": 0}
 
     def _decided(self, sample_id: str) -> Sequence[Any]:
         return valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
@@ -257,21 +216,10 @@ class Review:
 
     # --- files ------------------------------------------------------------------------------------------------------
 
-    async def picture(self, request: Request) -> Response:
-        file = self._file(request)
-        return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
+    def picture(self, request: Request) -> Response:
+        return self._picture(request, self.pictures.of_file, self._file(request))
 
-    async def about(self, request: Request) -> Response:
-        """Return the differences between the displayed picture and its file, and the colours of mask values."""
-        file = self._file(request)
-        rendered = await run_in_threadpool(self.pictures.of_file, file, "small")
-        if isinstance(rendered, Absent):
-            raise HTTPException(404, rendered.reason)
-        meanings = file.classes or {}
-        colours = [f"{colour} = {meanings.get(value, value)}" for value, colour in rendered.colours.items()]
-        return JSONResponse({"how": _SIZE.sub("", rendered.how), "colours": colours})
-
-    async def artifact(self, request: Request) -> Response:
+    def artifact(self, request: Request) -> Response:
         """Return an artifact of a step (counted from 1) as a picture."""
         self._sample(request)
         steps = self._steps(request.path_params["sample_id"])
@@ -279,24 +227,31 @@ class Review:
         observation = steps[number - 1].observation if 0 < number <= len(steps) else None
         for artifact in observation.artifacts if observation else ():
             if artifact.name == name:
-                return picture_answer(
-                    await run_in_threadpool(self.pictures.of_artifact, artifact, picture_size(request))
-                )
+                return self._picture(request, self.pictures.of_artifact, artifact)
         raise HTTPException(404, "there is no such artifact")
+
+    def _picture(self, request: Request, rendered: Callable[[Any, str], Rendered | Absent], what: Any) -> Response:
+        if (size := request.query_params.get("size", "small")) not in SIDES_PX:
+            raise HTTPException(404, "there is no such size")
+        picture = _there(rendered(what, size))
+        headers = {"Cache-Control": "private, max-age=3600"}
+        return Response(picture.content, media_type=picture.media_type, headers=headers)
+
+    def about(self, request: Request) -> Response:
+        """Return the differences between the displayed picture and its file, and the colours of mask values."""
+        file = self._file(request)
+        picture, meanings = _there(self.pictures.of_file(file, "small")), file.classes or {}
+        colours = [f"{colour} = {meanings.get(value, value)}" for value, colour in picture.colours.items()]
+        return JSONResponse({"how": _SIZE.sub("", picture.how), "colours": colours})
+
+    def original(self, request: Request) -> Response:
+        file = self._file(request)
+        media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
+        return FileResponse(_there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name)
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         sample = self._known(key)
         return sample.reference.steps if sample.reference else ()
-
-    async def original(self, request: Request) -> Response:
-        file = self._file(request)
-        path = await run_in_threadpool(self.pictures.path_of_file, file)
-        if isinstance(path, Absent):
-            raise HTTPException(404, path.reason)
-        media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
-        return FileResponse(path, media_type=media_type, filename=file.name)
-
-    # --- request parameters -----------------------------------------------------------------------------------------
 
     def _sample(self, request: Request) -> Sample:
         return self._known(request.path_params["sample_id"])
@@ -307,8 +262,7 @@ class Review:
         return sample
 
     def _file(self, request: Request) -> SampleFile:
-        sample = self._sample(request)
-        for file in sample.files:
+        for file in self._sample(request).files:
             if file.name == request.path_params["name"]:
                 return file
         raise HTTPException(404, "the sample has no such file")
@@ -334,7 +288,7 @@ class Grading(Review):
         return {"rubrics": self.sheet.scheme.rubric}
 
     def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
-        n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
+        n_graded = grades_by(self.sheet, decisions)[reviewer]
         if n_graded == len(self.sheet.items):
             return grading_parts(self.sheet, summarise_grades(self.sheet, decisions))
         # The agreement with others would show how they graded.
@@ -345,11 +299,10 @@ class Grading(Review):
         row = super()._row(key, [each for each in made if each.reviewer == reviewer], reviewer)
         return row | {"label": self.sheet.items[key].label}
 
-    def _render_sample(self, key: str) -> str:
+    def _render_sample(self, key: str, sample: Sample) -> str:
         item = self.sheet.items[key]
-        sample = item.record.sample
         trajectory = item.record.trajectory
-        shown = present(self.material, sample, *self._files_of(sample), key=item.key)
+        shown = present(self.material, self.pictures, sample, key)
         shown |= {
             "label": item.label,
             "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
@@ -370,3 +323,104 @@ class Grading(Review):
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         return self.sheet.items[key].calls
+
+
+# --- server ---------------------------------------------------------------------------------------------------------
+
+ADDRESS = "127.0.0.1"
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_FIRST_PORT, _PORTS = 20_000, 12_000
+
+
+class Guard:
+    """Middleware: requests name this host and begin with the secret path, writes come from the page itself.
+
+    Neither other machines nor other pages in the browser know the path. Every response has protective headers.
+    """
+
+    def __init__(self, app: ASGIApp, port: int, secret: str) -> None:
+        self._app = app
+        self._hosts = frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"})
+        self._root = f"/{secret}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return  # websockets are not supported
+
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        if refusal := self._refusal(scope["method"], scope["path"], Headers(scope=scope)):
+            await PlainTextResponse(refusal, status_code=403)(scope, receive, protected)
+            return
+        await self._app({**scope, "path": scope["path"].removeprefix(self._root)}, receive, protected)
+
+    def _refusal(self, method: str, path: str, headers: Headers) -> str | None:
+        """Return the reason to refuse a request, or None if it is allowed."""
+        host, root = headers.get("host", ""), f"{self._root}/".encode()
+        if host not in self._hosts or not secrets.compare_digest(path.encode()[: len(root)], root):
+            return "open the address that agrotools printed"
+        from_page = headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site") in (None, "same-origin")
+        allowed = method in ("GET", "HEAD") or from_page
+        return None if allowed else "wrong origin: decisions are made on the page itself"
+
+
+def bound_socket(folder: Path, port: int | None) -> socket.socket:
+    """Listen on ``127.0.0.1``, by default on a port made from the folder, as browsers keep unfinished work by port.
+
+    Raises UsageError if ``port`` is not available.
+    """
+    if port is not None:
+        try:
+            return _bound(port)
+        except (OSError, OverflowError) as error:
+            why = f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}"
+            raise UsageError(why, hint="choose another --port, or leave it out") from error
+    start = int.from_bytes(hashlib.sha256(str(folder.resolve()).encode()).digest()[:4], "big")
+    with suppress(OSError):
+        return _bound(_FIRST_PORT + start % _PORTS)
+    return _bound(0)
+
+
+def _bound(port: int) -> socket.socket:
+    number = socket.create_server((ADDRESS, port), backlog=128).detach()
+    # With an explicit protocol, asyncio disables Nagle's algorithm, which would delay each response by 40 ms.
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=number)
+
+
+def serve_review(page: Review, port: int | None, *, started: Callable[[str], None]) -> None:
+    """Serve a page until interrupted; ``started`` gets its address.
+
+    UsageError if ``port`` is taken, BenchmarkError if nothing can be stored.
+    """
+    import uvicorn
+
+    page.journal.open_for_writing()
+    place = bound_socket(page.journal.path, port)
+    number, secret = place.getsockname()[1], secrets.token_urlsafe(18)
+    config = uvicorn.Config(
+        Guard(page.application(), number, secret),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    started(f"http://{ADDRESS}:{number}/{secret}/")
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run([place])

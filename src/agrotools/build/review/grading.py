@@ -71,7 +71,7 @@ class Scheme(FrozenModel):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     def rubrics_of(self, item: "Item") -> tuple[Rubric, ...]:
-        return tuple(each for each in self.rubric if item.has_calls or not each.steps)
+        return tuple(each for each in self.rubric if item.calls or not each.steps)
 
     def complaint(self, item: "Item", grade: Grade) -> str:
         """Return what is missing or wrong in a grade of ``item``; empty if it is complete."""
@@ -112,10 +112,6 @@ class Item:
     @property
     def calls(self) -> list[Step]:
         return [step for step in self.record.trajectory.steps if step.call] if self.record.trajectory else []
-
-    @property
-    def has_calls(self) -> bool:
-        return bool(self.calls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,34 +161,28 @@ def open_sheet(
     if different := benchmark_differences(manifests):
         raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them separately")
     scored_mode = common_mode(manifests, mode)
-    answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
+    answers: dict[str, dict[str, tuple[Record, list[tuple[int, int]]]]] = defaultdict(dict)  # by sample and key
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
         for record in record_index(run):
             if record.mode != scored_mode or is_invalid(record):
                 continue
-            key = answer_key(record)
-            if key is None:
+            if (key := answer_key(record)) is None:
                 unanswered[at].append((record.sample.id, record.sample.cluster or record.sample.id))
             else:
-                answers.setdefault(key, (record, []))[1].append((at, record.epoch))
-    drawn = sorted({record.sample.id for record, _ in answers.values()}, key=lambda name: _drawn(seed, name))[:samples]
-    if not drawn:
+                answers[record.sample.id].setdefault(key, (record, []))[1].append((at, record.epoch))
+    if not (drawn := sorted(answers, key=lambda name: _drawn(seed, name))[:samples]):
         raise UsageError("the runs have no answer to grade")
     items: dict[str, Item] = {}
-    by_sample: dict[str, list[str]] = defaultdict(list)
-    for key, (record, _) in answers.items():
-        by_sample[record.sample.id].append(key)
     for number, sample in enumerate(drawn, 1):
-        for letter, key in enumerate(sorted(by_sample[sample], key=lambda key: _drawn(seed, key))):
+        for letter, key in enumerate(sorted(answers[sample], key=lambda key: _drawn(seed, key))):
+            record, given_by = answers[sample][key]
             label = f"{number} {chr(97 + letter) if letter < 26 else letter}"
-            items[key] = Item(key, label, answers[key][0], tuple(answers[key][1]))
+            items[key] = Item(key, label, record, tuple(given_by))
     scheme = scheme or read_scheme(None)
     roots = benchmark_roots(manifests[0], runs[0], data_root)
-    facts = {}
-    for key, item in items.items():
-        of_sample = facts_of_sample(item.record.sample, ())
-        facts[key] = replace(of_sample, content=scheme.digest, flags=())
+    shown = {key: facts_of_sample(item.record.sample, ()) for key, item in items.items()}
+    facts = {key: replace(of_sample, content=scheme.digest, flags=()) for key, of_sample in shown.items()}
     material = Material(
         title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         journal=log or Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE,
@@ -275,9 +265,9 @@ def valid_grades(sheet: Sheet, grades: Sequence[Grade]) -> list[Grade]:
     return [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
 
 
-def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> dict[str, int]:
+def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> Counter[str]:
     """Return the number of answers of ``sheet`` that each grader graded."""
-    return dict(Counter(each.reviewer for each in valid_grades(sheet, grades)))
+    return Counter(each.reviewer for each in valid_grades(sheet, grades))
 
 
 def all_graded(sheet: Sheet, grades: Sequence[Grade]) -> bool:
@@ -347,8 +337,11 @@ def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart
     yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
     if summary.graders:
         yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
-    if summary.runs:
-        yield from _results(sheet, summary.runs)
+    if names := [run.run for run in summary.runs]:
+        if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in summary.runs)]:
+            means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in summary.runs)] for each in rubrics]
+            yield {"head": ["rubric", *names], "rows": [["mean", *(_figure(run.mean) for run in summary.runs)], *means]}
+            yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
     else:
         waiting = [f"{who} {n} of {summary.answers}" for who, n in summary.graders.items() if n < summary.answers]
         progress = f" ({', '.join(waiting)})" if waiting else ""
@@ -356,18 +349,11 @@ def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart
     if len(summary.graders) < 2:
         yield {"text": "Agreement needs two graders of the same answers."}
     if summary.alphas:
-        rows = [[name, _alpha(alpha)] for name, alpha in summary.alphas.items()]
+        values = {name: "undefined" if of.alpha is None else f"{of.alpha:.2f}" for name, of in summary.alphas.items()}
+        rows = [[name, f"{values[name]} (n = {of.n_units})"] for name, of in summary.alphas.items()]
         yield {"head": ["rubric", "Krippendorff's ordinal alpha"], "rows": rows}
     if summary.outdated:
         yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
-
-
-def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[SummaryPart]:
-    names = [run.run for run in runs]
-    if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in runs)]:
-        means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in runs)] for each in rubrics]
-        yield {"head": ["rubric", *names], "rows": [["mean", *(_figure(run.mean) for run in runs)], *means]}
-        yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
 
 
 def _figure(estimate: Estimate | None) -> str:
@@ -375,8 +361,3 @@ def _figure(estimate: Estimate | None) -> str:
         return ""
     bounds = estimate.interval
     return f"{100 * estimate.value:.1f}" + (f" ({100 * bounds.lower:.0f}–{100 * bounds.upper:.0f})" if bounds else "")
-
-
-def _alpha(agreed: Alpha) -> str:
-    value = "undefined" if agreed.alpha is None else f"{agreed.alpha:.2f}"
-    return f"{value} (n = {agreed.n_units})"

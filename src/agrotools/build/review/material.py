@@ -1,20 +1,18 @@
 """Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-import orjson
 from pydantic import ValidationError
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality.checks import Finding
+from agrotools.build.quality import Finding, write_findings
 from agrotools.build.review.agreement import REVIEW_FILE, Decision, apply_edits, review_status, valid_decisions
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
@@ -86,9 +84,8 @@ def open_material(
         return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
     if not folder.is_dir():
         known = ", ".join(BENCHMARKS.names())
-        raise UsageError(
-            f"there is no folder {what}", hint=f"give a benchmark folder, a run folder, or a name ({known})"
-        )
+        hint = f"give a benchmark folder, a run folder, or a name ({known})"
+        raise UsageError(f"there is no folder {what}", hint=hint)
     if not (folder / HEADER_FILE).is_file() and ((folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()):
         return _of_run(folder, log or folder / REVIEW_FILE, data_root)
     benchmark = load_benchmark(folder)
@@ -117,10 +114,8 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     notes = list(index.notes)
     if not roots and any(sample.files for sample in samples.values()):
         notes.append(f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root")
-    flags: dict[str, list[Finding]] = {}
-    for root in roots[:1]:
-        flags, more = read_flags(root / QUALITY_FILE)
-        notes += more
+    flags, more = read_flags(roots[0] / QUALITY_FILE) if roots else ({}, [])
+    notes += more
     facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
     title = f"run {run.resolve().name} ({benchmark_title(manifest.benchmark, manifest.benchmark_version)})"
     return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
@@ -164,28 +159,16 @@ def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
     flags: dict[str, list[Finding]] = {}
     bad = 0
     try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return {}, []
+        lines = path.read_bytes().splitlines() if path.exists() else []
     except OSError as error:
         return {}, [f"{path.name} cannot be read: {error.strerror or error}"]
-    for line in lines:
+    for line in filter(bytes.strip, lines):
         try:
-            if line.strip():
-                finding = Finding.model_validate_json(line)
-                flags.setdefault(finding.id, []).append(finding)
+            finding = Finding.model_validate_json(line)
+            flags.setdefault(finding.id, []).append(finding)
         except ValidationError:
             bad += 1
     return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []
-
-
-def reviewed_benchmark(material: Material) -> Benchmark:
-    """Return the benchmark that a review can be applied to; UsageError if a run is under review."""
-    if material.benchmark is None:
-        where = material.roots[0] if material.roots else "DIR"
-        why = "decisions can be applied to a benchmark folder, not to a run"
-        raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
-    return material.benchmark
 
 
 OnDisputed = Literal["keep", "drop"]
@@ -218,29 +201,40 @@ def apply_review(
     the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
     else.
     """
-    benchmark = reviewed_benchmark(material)
+    if (benchmark := material.benchmark) is None:
+        where = material.roots[0] if material.roots else "DIR"
+        why = "decisions can be applied to a benchmark folder, not to a run"
+        raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
     root, target = benchmark.root, out.expanduser().resolve()
-    if target == root or target.is_relative_to(root) or root.is_relative_to(target):
-        raise UsageError(
-            f"{out} is, contains or is inside the folder under review", hint="choose another folder with --out"
-        )
+    if target.is_relative_to(root) or root.is_relative_to(target):
+        why = f"{out} is, contains or is inside the folder under review"
+        raise UsageError(why, hint="choose another folder with --out")
     by_sample = valid_decisions(decisions, material.contents)
     standings = {sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts}
-    contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
+    changed, contested = (
+        tuple(sample_id for sample_id, standing in standings.items() if standing == kind)
+        for kind in ("edited", "disputed")
+    )
     if contested and disputed is None:
         examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
         hint = "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
         raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
-    dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
+    dropped: dict[str, tuple[str, ...]] = {}
+    for sample_id, standing in standings.items():
+        if standing == "rejected" or (standing == "disputed" and disputed == "drop"):
+            # A sample rejected by several has the reason of the first.
+            reason = by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
+            dropped[reason] = (*dropped.get(reason, ()), sample_id)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
-    changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
-    remaining = list(_remaining(benchmark, by_sample, gone, frozenset(changed)))
+    kept = (sample for sample in benchmark.samples if sample.id not in gone)
+    remaining = [_edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept]
     if not remaining:
         raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
     with replace_folder(out) as folder:
         remaining = [*map(benchmark.prepare, remaining)]
-        copy_files(benchmark.root, remaining, folder)
-        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in remaining})
+        copy_files(root, remaining, folder)
+        if (root / QUALITY_FILE).is_file():
+            write_findings(folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())])
         write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
         faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
     return Applied(
@@ -254,45 +248,13 @@ def apply_review(
     )
 
 
-def _dropped(
-    by_sample: Mapping[str, Sequence[Decision]], standings: Mapping[str, str], contested: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return dropped ids by reason; a sample rejected by several has the reason of the first."""
-    ids: dict[str, tuple[str, ...]] = {}
-    for sample_id, standing in standings.items():
-        if standing == "rejected" or sample_id in contested:
-            reason = by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
-            ids[reason] = (*ids.get(reason, ()), sample_id)
-    return ids
-
-
-def _remaining(
-    benchmark: Benchmark, by_sample: Mapping[str, Sequence[Decision]], gone: set[str], changed: frozenset[str]
-) -> Iterator[Sample]:
-    for sample in benchmark.samples:
-        if sample.id in gone:
-            continue
-        if sample.id not in changed:
-            yield sample
-            continue
-        edits = by_sample[sample.id][0].edits
-        assert edits is not None
-        try:
-            yield apply_edits(sample, edits)
-        except ValueError as error:
-            raise BenchmarkError(
-                f"the edit of sample {sample.id} does not fit it: {error}", hint="decide that sample again on the page"
-            ) from error
-
-
-def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
-    if not source.is_file():
-        return
-    with target.open("wb") as file:
-        for line in source.read_bytes().splitlines(keepends=True):
-            with suppress(ValueError, LookupError, TypeError):
-                if orjson.loads(line)["id"] in ids:
-                    file.write(line)
+def _edited(sample: Sample, decision: Decision) -> Sample:
+    assert decision.edits is not None
+    try:
+        return apply_edits(sample, decision.edits)
+    except ValueError as error:
+        why = f"the edit of sample {sample.id} does not fit it: {error}"
+        raise BenchmarkError(why, hint="decide that sample again on the page") from error
 
 
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):

@@ -8,17 +8,18 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.build.review.material import Material, reference_flags
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.record import Results, is_ref, literal_value
+from agrotools.core.record import Results, iter_refs, literal_value
 from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent, Places
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
@@ -93,7 +94,7 @@ def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, 
 
 
 def _is_numbers(value: Sequence[Any], count: int) -> bool:
-    return len(value) == count and all(isinstance(each, int | float) and not isinstance(each, bool) for each in value)
+    return len(value) == count and all(as_number(each) is not None for each in value)
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
@@ -218,58 +219,45 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
         return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(_agree(first[name], second[name]) for name in first)
-    if _is_number(first) and _is_number(second):
-        return math.isclose(first, second, rel_tol=_SAME)
+    one, other = as_number(first), as_number(second)
+    if one is not None and other is not None:
+        return math.isclose(one, other, rel_tol=_SAME)
     return same_value(first, second)
-
-
-def _is_number(value: JsonValue) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 _REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
-Size = tuple[int, int]
 
 
-def present(
-    material: Material,
-    sample: Sample,
-    tables: Mapping[str, Path | Absent],
-    sizes: Mapping[str, Size],
-    *,
-    key: str | None = None,
-) -> dict[str, Any]:
-    """Return the values for ``sample.html.j2``.
-
-    ``tables``: paths of tables; ``sizes``: of pictures that state none; ``key``: name in ``material``, None for the id.
-    """
-    shapes = shapes_of(sample)
+def present(material: Material, pictures: Pictures, sample: Sample, key: str) -> dict[str, Any]:
+    """Return the values for ``sample.html.j2``. ``key``: name of the sample in ``material``."""
     results: Results = shown_results(sample.reference) if sample.reference else []
+    shapes = shapes_of(sample)
     return {
         "sample": sample,
-        "key": key or sample.id,
-        "content": material.facts[key or sample.id].content,
-        "files": [_file(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
+        "key": key,
+        "content": material.facts[key].content,
+        "files": [_file(file, sample, shapes, pictures) for file in sample.files],
         "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
         "slots": [_slot(slot, results) for slot in sample.answer],
         "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
     }
 
 
-def _file(
-    file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
-) -> dict[str, Any]:
-    shapes_of_file = [shape for shape in shapes if shape.file == file.name]
-    width, height = sizes.get(file.name, (file.width_px, file.height_px))
+def _file(file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures) -> dict[str, Any]:
+    shapes = [shape for shape in shapes if shape.file == file.name]
+    width, height = file.width_px, file.height_px
+    if not (width and height) and isinstance(rendered := pictures.of_file(file, "small"), Rendered):
+        width, height = rendered.width_px, rendered.height_px
+    table = pictures.path_of_file(file) if file.kind == "table" else None
     return {
         "file": file,
         "facts": _facts_text(file),
         "picture": file.kind in PREVIEWED_KINDS,
         "width": width,
         "height": height,
-        "shapes": shapes_of_file,
-        "origins": dict.fromkeys(shape.origin for shape in shapes_of_file),
+        "shapes": shapes,
+        "origins": dict.fromkeys(shape.origin for shape in shapes),
         "masks": list(_masks_of(file, sample)),
         "table": _first_rows(table) if isinstance(table, Path) else [],
     }
@@ -298,11 +286,10 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
 def _first_rows(path: Path) -> list[list[str]]:
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
-    try:
-        rows = list(csv.reader(text.splitlines()[: _TABLE_ROWS + 1]))
-    except csv.Error:
-        return []
-    return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
+    with suppress(csv.Error):
+        rows = csv.reader(text.splitlines()[: _TABLE_ROWS + 1])
+        return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
+    return []
 
 
 def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
@@ -310,7 +297,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
     result = dict(observation.result) if observation and observation.result else {}
     notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
     artifacts = list(observation.artifacts) if observation else []
-    artifact_names = {artifact.name for artifact in artifacts}
+    artifact_names = [artifact.name for artifact in artifacts]
     truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
     rest = {name: value for name, value in result.items() if name not in truth and value is not None}
     return {
@@ -318,11 +305,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
         "step": step,
         "arguments": [(name, *_argument(value)) for name, value in step.arguments.items()],
         "compared": list(compared_fields(result, truth)),
-        "other": [
-            (name, value_text(value))
-            for name, value in rest.items()
-            if not (isinstance(value, str) and value in artifact_names)
-        ],
+        "other": [(name, value_text(value)) for name, value in rest.items() if value not in artifact_names],
         "notes": notes,
         "flags": flags,
         "artifacts": artifacts,
@@ -331,20 +314,12 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
-    origins = dict.fromkeys(_REF.sub(lambda at: f"step {int(at[1]) + 1} · ", ref) for ref in _refs(value))
-    return value_text(literal_value(value)), ", ".join(origins)
+    return value_text(literal_value(value)), ", ".join(dict.fromkeys(_origin(ref) for _, ref, _ in iter_refs(value)))
 
 
-def _refs(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, dict):
-        if is_ref(value):
-            yield str(value["$ref"])
-            return
-        for item in value.values():
-            yield from _refs(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _refs(item)
+def _origin(text: str) -> str:
+    """Return a reference or an expression with its steps counted from 1, as in ``step 1 · count``."""
+    return _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:
@@ -363,7 +338,7 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
         "slot": slot,
         "unit": unit,
         "wanted": expected_text(slot),
-        "origin": _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or ""),
+        "origin": _origin(slot.from_ or ""),
         "implied": implied,
         "state": state,
         "facts": [(fact.phrases, fact.not_) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else [],

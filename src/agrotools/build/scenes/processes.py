@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 
 from agrotools.core import FrozenModel, InfrastructureError
-from agrotools.core.interrupts import STOP_SIGNALS
+from agrotools.core.processes import STOP_SIGNALS
 
 if TYPE_CHECKING:
     from agrotools.build.scenes.scene import Difficulty

@@ -23,7 +23,7 @@ from agrotools.scoring import METRICS
 from agrotools.scoring.attribution import first_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.pairs import NO_TWIN, refused_twin
+from agrotools.scoring.slots import NO_TWIN, refused_twin
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""

@@ -7,7 +7,7 @@ chapter 11) between several judges or several votes of one judge.
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean, median_low
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -49,26 +49,6 @@ class Judgement(FrozenModel):
     finish_reason: str = ""
     unseen: tuple[str, ...] = ()
     """Names of images in the question that the judge could not be shown."""
-
-
-def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
-    """Return the metrics that judges graded samples by, including metrics that read the same replies in another way.
-
-    Criteria with rubrics count only if ``rubrics`` were used."""
-    unlabelled = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
-    if not unlabelled:  # JUDGED_METRICS imports the judges of all plug-ins
-        return []
-    return [name for name, metric in JUDGED_METRICS.items() if (metric.replies_of or name) in unlabelled]
-
-
-def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics | None) -> list[str]:
-    """Return the sorted names of the judges that graded criteria by ``rubrics``."""
-    return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
-
-
-def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
-    """Return True if the judgement used ``rubrics`` (None: the shipped ones) or its metric has no rubrics."""
-    return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
 
 
 Judgements = Mapping[str, Sequence[Judgement]]
@@ -127,28 +107,16 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
         if not slots:
             continue
         of_metric = [each for each in graded if each.question.metric == metric]
-        values = [each.value for each in of_metric]
-        numbers = [value for value in values if value is not None]
-        reading: dict[str, JsonValue] = {"rule": "no answer"}
-        if of_metric:
-            reading = {
-                each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in of_metric
-            }
+        numbers = [each.value for each in of_metric if each.value is not None]
         if len(numbers) < len(of_metric):
             continue
+        grades = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in of_metric}
+        reading = cast("dict[str, JsonValue]", grades or {"rule": "no answer"})
         judges = sorted({name for each in of_metric for name in each.grades})
-        rows.append(
-            Score(
-                metric=metric,
-                version=VERSION,
-                sample_id=record.sample.id,
-                epoch=record.epoch,
-                value=kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0,
-                reading=reading,
-                judge=", ".join(judges) or None,
-                judge_prompt_hash=of_metric[0].question.prompt if of_metric else None,
-            )
-        )
+        value = kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0
+        prompt = of_metric[0].question.prompt if of_metric else None
+        score, names = SlotScore(value, reading), ", ".join(judges) or None
+        rows.append(score_row(record, metric, score, version=VERSION, judge=names, prompt=prompt))
     return rows
 
 
@@ -216,9 +184,13 @@ class JudgedRows:
         self._rubrics = rubrics
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        self.metrics = asked_metrics(judgements, self._rubrics)
-        """Metrics that a judge was asked for."""
-        self.criteria_judges = criteria_judges(judgements, self._rubrics)
+        digest = rubrics.digest if rubrics else ""
+        used = [each for each in judgements if each.rubrics == digest or not has_rubrics(each.metric)]
+        asked = {each.metric for each in used if each.label is None}
+        kinds = JUDGED_METRICS.items() if asked else ()  # it imports the judges of all plug-ins
+        self.metrics = [name for name, kind in kinds if (kind.replies_of or name) in asked]
+        """Metrics that judges graded samples by, including those that read the same replies in another way."""
+        self.criteria_judges = sorted({each.judge for each in used if has_rubrics(each.metric)})
         """Names of the judges that graded criteria by these rubrics."""
         self._graded_of: defaultdict[str, list[GradedQuestion]] = defaultdict(list)
         """Questions about the records so far, by metric."""
@@ -257,15 +229,10 @@ class JudgedRows:
         """Return the judges' value of ``record`` by metric, over all its questions.
 
         A value is None if a grade is missing; the result is empty if there are no questions about the record."""
-        values_by_metric: dict[str, list[float | None]] = {}
+        values: dict[str, list[float | None]] = defaultdict(list)
         for each in judged(record, self._by_question, self._rubrics):
-            values_by_metric.setdefault(each.question.metric, []).append(each.value)
-        return {
-            metric: None
-            if None in values
-            else JUDGED_METRICS[metric].combine([each for each in values if each is not None])
-            for metric, values in values_by_metric.items()
-        }
+            values[each.question.metric].append(each.value)
+        return {metric: _combined(metric, each) for metric, each in values.items()}
 
     def by_judge(self, record: Record, metric: str) -> dict[str, float]:
         """Return the value of ``record`` by each judge who graded all its questions of ``metric``, in [0, 1]."""
@@ -273,8 +240,8 @@ class JudgedRows:
         values: dict[str, float] = {}
         for judge in dict.fromkeys(name for each in graded for name in each.grades):
             alone = [each._replace(grades={judge: each.grades.get(judge, [])}).value for each in graded]
-            if (numbers := [value for value in alone if value is not None]) and len(numbers) == len(alone):
-                values[judge] = JUDGED_METRICS[metric].combine(numbers)
+            if (value := _combined(metric, alone)) is not None:
+                values[judge] = value
         return values
 
     def of(self, record: Record) -> list[Judgement]:
@@ -297,6 +264,12 @@ class JudgedRows:
         rubrics = self.rubrics_label if self.criteria_judges else ""
         known = tuple(calibrations(self._labelled))
         return Panel(judges=tuple(judges), between_judges=between, calibrations=known, rubrics=rubrics)
+
+
+def _combined(metric: str, values: Sequence[float | None]) -> float | None:
+    """Return the value of a record from those of its questions; None if one is missing."""
+    numbers = [value for value in values if value is not None]
+    return JUDGED_METRICS[metric].combine(numbers) if len(numbers) == len(values) else None
 
 
 def _judge_summary(metric: str, name: str, results: Sequence[GradedQuestion]) -> JudgeSummary:
@@ -322,17 +295,17 @@ def _one(votes: Sequence[float | None]) -> float | None:
     return median_low(numeric) if numeric else None
 
 
-def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
+def calibrations(labelled: Iterable[Judgement]) -> list[Calibration]:
     """Return the results of each judge on answers with known grades, by the median of its votes."""
     votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for judgement in labelled:
         if judgement.label is not None:
-            votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply, most))
+            votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply))
     results: list[Calibration] = []
     for judge, answers in sorted(votes.items()):
         pairs = [(label, _one(grades)) for (_, label), grades in answers.items()]
         read = [(label, grade) for label, grade in pairs if grade is not None]
-        confusion = [[0] * (most + 1) for _ in range(most + 1)]
+        confusion = [[0] * 3 for _ in range(3)]
         for label, grade in read:
             confusion[label][int(grade)] += 1
         results.append(

@@ -5,7 +5,6 @@ Labelled answers, whose right grades are known, come from the package or from a 
 
 import hashlib
 import re
-import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.core import Artifact, Fact, FrozenModel, OpenTextSlot, Record, Slot, UsageError
-from agrotools.core.files import read_text
+from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, Slot, UsageError, first_error
+from agrotools.core.files import read_table, read_text
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
 from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
@@ -151,7 +150,7 @@ class JudgeQuestion:
         return _hash(f"{self.system}\0{self.user}")[:24]
 
 
-_TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".json", ".csv", ".tsv", ".xml", ".svg", ".py", ".yaml"})
+_TEXT_SUFFIXES = frozenset(".txt .md .html .htm .json .csv .tsv .xml .svg .py .yaml".split())
 _TEXT_TYPES = ("text/", "application/json", "application/xml")
 
 
@@ -243,7 +242,9 @@ def copying_question(slots: Sequence[Slot], question: str, words: str) -> JudgeQ
 
     Its grade is the mean score of the slots by the values of the form.
     """
-    system, user, prompt = _filled(_words()["copying"]["en"], question, answer_form(slots), words[:_LONGEST_ANSWER])
+    system, user, prompt = _filled(
+        read_table(_PROMPTS)["copying"]["en"], question, answer_form(slots), words[:_LONGEST_ANSWER]
+    )
 
     def read(reply: str) -> float | None:
         if not is_complete(reply, asked_items(slots)):
@@ -257,19 +258,15 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
     """Return a question about an answer that is compared with a reference text, in the language of the reference."""
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
-    words = _words()["open_answer"]["zh" if _HAN.search(reference) else "en"]
+    words = read_table(_PROMPTS)["open_answer"]["zh" if _HAN.search(reference) else "en"]
     system, user, prompt = _filled(words, question, reference, answer)
     return JudgeQuestion(metric, slot, system, user, prompt, read=partial(read_grade, shown=user))
 
 
 def _filled(words: Mapping[str, str], question: str, reference: str, answer: str) -> tuple[str, str, str]:
     """Return the two messages of a question, with the texts between marks, and the hash of their wording."""
-    values = {
-        "mark": mark_of((question, reference, answer)),
-        "question": question,
-        "reference": reference,
-        "answer": answer,
-    }
+    values = {"question": question, "reference": reference, "answer": answer}
+    values["mark"] = mark_of(values.values())
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
     return system, user, prompt_hash(words["system"] + words["user"])
 
@@ -280,23 +277,22 @@ def rubric_question(slot: OpenTextSlot, question: str, answer: str) -> JudgeQues
     The statements are the facts of the slot, those of branches that do not apply, and the harmful claims.
     """
     facts = [*slot.facts, *(fact for branch in slot.excluded for fact in branch.facts)]
-    statements = [" / ".join(fact.phrases) + _contrary(fact) for fact in facts]
+    contrary = (f" (contradicted by: {' / '.join(fact.not_)})" if fact.not_ else "" for fact in facts)
+    statements = [" / ".join(fact.phrases) + each for fact, each in zip(facts, contrary, strict=True)]
     statements += [f"advice: {harm.claim}" for harm in slot.harmful]
     rubric = "\n".join(f"{number}. {each}" for number, each in enumerate(statements, 1))
-    system, user, prompt = _filled(_words()["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER])
+    system, user, prompt = _filled(read_table(_PROMPTS)["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER])
     read = partial(read_rubric, slot, answer[:_LONGEST_ANSWER], shown=user)
-
-    def score(reply: str) -> float | None:
-        return read(reply).score
-
-    def harmful(reply: str) -> tuple[str, ...]:
-        return read(reply).harmful
-
-    return JudgeQuestion(OPEN_TEXT, slot.name, system, user, prompt, most=1, read=score, harmful=harmful)
-
-
-def _contrary(fact: Fact) -> str:
-    return f" (contradicted by: {' / '.join(fact.not_)})" if fact.not_ else ""
+    return JudgeQuestion(
+        OPEN_TEXT,
+        slot.name,
+        system,
+        user,
+        prompt,
+        most=1,
+        read=lambda reply: read(reply).score,
+        harmful=lambda reply: read(reply).harmful,
+    )
 
 
 class RubricRead(NamedTuple):
@@ -347,11 +343,6 @@ def _one_line(text: str) -> str:
     return " ".join(normalise(text).split())
 
 
-@cache
-def _words() -> dict[str, dict[str, dict[str, str]]]:
-    return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
-
-
 SHIPPED = "shipped"
 
 
@@ -381,26 +372,18 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
-    metric = _calibrated_metric()
+    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
+    if not known:
+        raise UsageError("no installed benchmark has answers that are graded against a reference text")
     labels: dict[JudgeQuestion, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split at separators within texts
         if line.strip():
             try:
                 item = _Labelled.model_validate_json(line)
             except ValidationError as error:
-                fault = error.errors()[0]
-                where = ".".join(map(str, fault["loc"])) or "the line"
                 hint = "every line holds question, reference, answer and grade (0, 1 or 2)"
-                raise UsageError(f"{source}, line {number}: {where}: {fault['msg'].lower()}", hint=hint) from error
-            labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
+                raise UsageError(f"{source}, line {number}: {first_error(error)}", hint=hint) from error
+            labels[open_question(known[0], "answer", item.question, item.reference, item.answer)] = item.grade
     if not labels:
         raise UsageError(f"{source} contains no answers with grades")
     return labels
-
-
-def _calibrated_metric() -> str:
-    """Return the metric of answers that are compared with a reference text, as labelled answers are."""
-    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
-    if not known:
-        raise UsageError("no installed benchmark has answers that are graded against a reference text")
-    return known[0]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, RankedNames, TextAnswer
-from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
+from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, on_device, wrong_kind
 from agrotools.vision.reading import crop_pixels
 
 _TASK = "<DETAILED_CAPTION>"
@@ -35,6 +35,7 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None, weights:
         raise wrong_kind(weights, "write text", "florence2")
     processor, model = _load_florence(weights)
     inputs = processor(text=_TASK, images=Image.fromarray(crop_pixels(pixels, box)), return_tensors="pt")
+    inputs = inputs.to(model.device)
     with torch.inference_mode():
         tokens = model.generate(
             input_ids=inputs["input_ids"],
@@ -56,7 +57,7 @@ def _load_florence(weights: Weights) -> tuple[Any, Any]:
     model = transformers.Florence2ForConditionalGeneration.from_pretrained(
         weights.folder, use_safetensors=True, **LOCAL_ONLY
     )
-    return processor, model.float().eval()
+    return processor, on_device(model)
 
 
 _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
@@ -77,7 +78,8 @@ def rank_names(pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weight
         raise wrong_kind(weights, "compare pictures with names", "open_clip")
     model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
-        picture = _unit(model.encode_image(prepare(Image.fromarray(crop_pixels(pixels, box)))[None]))[0]
+        pixel_values = prepare(Image.fromarray(crop_pixels(pixels, box)))[None]
+        picture = _unit(model.encode_image(pixel_values.to(model.logit_scale.device)))[0]
         cosines = _directions(tuple(names), weights) @ picture
         shares = torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).tolist()
     ranked = sorted(zip(names, shares, strict=True), key=lambda one: -one[1])
@@ -90,7 +92,8 @@ def _directions(names: tuple[str, ...], weights: Weights) -> Any:
     """Return the directions of names, (names, width); they take far longer than a picture."""
     model, _, tokens = _load_similarity_model(weights)
     sentences = [template.format(name) for name in names for template in _TEMPLATES]
-    words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
+    directions = _unit(model.encode_text(tokens(sentences).to(model.logit_scale.device)))
+    words = directions.view(len(names), len(_TEMPLATES), -1)
     return _unit(words.mean(dim=1))
 
 
@@ -110,4 +113,4 @@ def _load_similarity_model(weights: Weights) -> tuple[Any, Any, Any]:
         raise ValueError("its words are read by another model of the hub, which would be fetched")
     place = f"local-dir:{weights.folder}"
     model, prepare = open_clip.create_model_from_pretrained(place)
-    return model.eval(), prepare, open_clip.get_tokenizer(place)
+    return on_device(model), prepare, open_clip.get_tokenizer(place)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, NOT_CALIBRATED, FoundObjects
-from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
+from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, on_device, wrong_kind
 from agrotools.vision.reading import crop_pixels
 
 _LARGE_PX = 2000
@@ -33,15 +33,15 @@ def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weight
     image = Image.fromarray(crop_pixels(pixels, box))
     # The model was trained on lower-case phrases that end in a full stop.
     prompt = f"{' '.join(text.split())}".rstrip(".").lower() + "."
-    inputs = processor(images=image, text=prompt, return_tensors="pt")
+    inputs = processor(images=image, text=prompt, return_tensors="pt").to(model.device)
     with torch.inference_mode():
         outputs = model(**inputs)
     size = [(image.height, image.width)]
     detections = processor.post_process_grounded_object_detection(
         outputs, inputs["input_ids"], threshold=score_min, text_threshold=min(score_min, 0.25), target_sizes=size
     )[0]
-    boxes = detections["boxes"].double().numpy().reshape(-1, 4)
-    scores = detections["scores"].double().numpy()
+    boxes = detections["boxes"].double().cpu().numpy().reshape(-1, 4)
+    scores = detections["scores"].double().cpu().numpy()
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
     selected = _best(boxes, scores)
     flags = (FLAG, "large_picture_shrunk") if max(image.size) > _LARGE_PX else (FLAG,)
@@ -58,7 +58,7 @@ def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
     model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
         weights.folder, use_safetensors=True, **LOCAL_ONLY
     )
-    return transformers.GroundingDinoProcessor(pictures, words), model.float().eval()
+    return transformers.GroundingDinoProcessor(pictures, words), on_device(model)
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -102,14 +102,14 @@ def masks_in_boxes(pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weight
     scaled = torch.from_numpy(boxes * np.array([side / columns, side / rows] * 2)).float()
     masks: list[NDArray[np.bool_]] = []
     with torch.inference_mode():
-        seen = model.get_image_embeddings(tensor)
+        seen = model.get_image_embeddings(tensor.to(model.device))
         for start in range(0, len(boxes), _AT_ONCE):
-            part = scaled[None, start : start + _AT_ONCE]
+            part = scaled[None, start : start + _AT_ONCE].to(model.device)
             out = model(image_embeddings=seen, input_boxes=part, multimask_output=False)
             full = torch.nn.functional.interpolate(
                 out.pred_masks[0], (rows, columns), mode="bilinear", align_corners=False
             )
-            masks.append((full[:, 0] > 0).numpy())
+            masks.append((full[:, 0] > 0).cpu().numpy())
     return np.concatenate(masks)
 
 
@@ -120,4 +120,4 @@ def _load_mask_model(weights: Weights) -> Any:
     model = transformers.Sam2Model.from_pretrained(
         weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
     )
-    return model.float().eval()
+    return on_device(model)

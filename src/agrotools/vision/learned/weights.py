@@ -88,14 +88,21 @@ def find_weights(model: str) -> Weights:
 
 def library(name: str) -> Any:
     """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra. Torch is
-    limited to one thread, as in all tools: threads block each other, and sums depend on their number."""
+    limited to one thread, as in all tools: threads block each other, and sums depend on their number. On a GPU it
+    computes in full float32, so that answers differ from those of a CPU by rounding alone."""
     try:
         module = import_module(name)
     except ImportError as error:
         raise _unavailable(f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)) from error
     if name == "torch":
         module.set_num_threads(1)
+        module.backends.cudnn.allow_tf32 = False
     return module
+
+
+def on_device(model: Any) -> Any:
+    """Return a model of torch, ready to be asked, on the first GPU that the process may use, or else on the CPU."""
+    return model.float().eval().to("cuda" if library("torch").cuda.is_available() else "cpu")
 
 
 def wrong_kind(weights: Weights, does: str, *kinds: str) -> ToolError:

@@ -1,6 +1,6 @@
 // Decision form of the current sample: reason, edits. Input is kept until it is stored.
 
-import { draft, dropDraft, keepDraft } from "./store.js";
+import { draft, dropDraft, keepDraft, uuid } from "./store.js";
 
 const form = document.getElementById("decision");
 const reason = document.getElementById("reason");
@@ -16,7 +16,6 @@ export const keys = (act) => ({
   a: () => act.choose("accept"), r: () => act.choose("reject"), e: () => act.choose("edit"), x: () => stored && act.decide("withdraw"),
 });
 export const pendingVerdict = () => pending;
-export const storedDecision = () => stored;
 
 // Show the form of a sample with unsaved input, or else with the reviewer's decision, or else empty.
 export function open(shown, name, decision) {
@@ -149,11 +148,6 @@ export function adopt(other) {
   for (const field of fields()) field.value = values.edits[fieldName(field)] ?? field.defaultValue;
   if (!reason.value.trim()) reason.value = other.reason;
   setPending("edit");
-}
-
-function uuid() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 form.addEventListener("input", () => { form.classList.remove("wants-reason"); keep(); });

@@ -1,6 +1,6 @@
 // Form of grades: one row for each rubric. Input is kept until it is stored.
 
-import { draft, dropDraft, keepDraft } from "./store.js";
+import { draft, dropDraft, keepDraft, uuid } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
 const form = byId("decision");
@@ -15,7 +15,6 @@ let marked = null; // row that digits apply to
 export const results = true; // the results open once everything is graded
 export const word = "graded";
 export const pendingVerdict = () => null;
-export const storedDecision = () => stored;
 export const setPending = () => {};
 export const wantReason = () => {};
 export const adopt = () => {};
@@ -98,7 +97,7 @@ function keep() {
 
 // Return the grade in the server's format; throws an Error with the missing rows.
 export function decision(verdict) {
-  const made = { id: [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""), sample: article.dataset.id, content: article.dataset.content, reviewer, verdict };
+  const made = { id: uuid(), sample: article.dataset.id, content: article.dataset.content, reviewer, verdict };
   if (verdict === "withdraw") return made;
   const missing = shown().filter((row) => !chosen(row));
   if (missing.length) {

@@ -53,3 +53,8 @@ export function outbox() {
 }
 export const queue = (decision) => write(outboxPrefix + decision.id, { order: Date.now(), decision });
 export const unqueue = (id) => remove(outboxPrefix + id);
+
+export function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -19,6 +19,7 @@ The rule "no other sequence of tool *names* gives the answer" (``order_not_uniqu
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -45,9 +46,10 @@ from agrotools.core import (
     ToolError,
 )
 from agrotools.core.base import Progress, no_progress
-from agrotools.core.files import read_table, write_whole
+from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.scoring.open_text import states_fact
+from agrotools.text.agreement_values import as_number
 from agrotools.vision.reading import read_image
 
 MOST_UNITS = 12
@@ -59,13 +61,14 @@ def order_faults(sample: Sample) -> list[str]:
     reference = sample.reference
     if reference is None or not reference.steps:
         return []
-    needed = _needed_by_answer(sample)
-    used = needed.union(*(steps_used(step.arguments) for step in reference.steps))
-    idle = [index for index in range(len(reference.steps)) if index not in used]
-    faults = [f"nothing uses the result of step {index} ({reference.steps[index].tool})" for index in idle]
-    if len(_units(reference)) > MOST_UNITS:
-        return [*faults, f"{len(reference.steps)} steps are too many to try all orders"]
+    last = len(reference.steps) - 1
+    needed = [steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
+    used = set[int]().union(*needed, *(steps_used(step.arguments) for step in reference.steps))
+    idle = [(index, step.tool) for index, step in enumerate(reference.steps) if index not in used]
+    faults = [f"nothing uses the result of step {index} ({tool})" for index, tool in idle]
     declared = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    if len(declared) > MOST_UNITS:
+        return [*faults, f"{len(reference.steps)} steps are too many to try all orders"]
     others = [names for names in sequences_that_answer(sample) if names != declared]
     if others:
         other = min(others, key=lambda names: (len(names), names))
@@ -84,21 +87,19 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
         {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)} for unit in units
     ]
     sequences: set[tuple[str, ...]] = set()
-    seen: set[tuple[frozenset[int], tuple[str, ...]]] = set()
     open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
+    seen = {*open_ends}
     while open_ends:
         executed, names = open_ends.pop()
-        if (executed, names) in seen:
-            continue
-        seen.add((executed, names))
         executed_steps = frozenset(step for unit in executed for step in units[unit])
         if all(_follows(slot, sample, executed_steps) for slot in sample.answer):
             sequences.add(names)
             continue  # Further calls add nothing to the answer.
-        for number in range(len(units)):
-            if number not in executed and before[number] <= executed:
-                tool = reference.steps[units[number][0]].tool
-                open_ends.append((executed | {number}, (*names, tool)))
+        for number, unit in enumerate(units):
+            longer = executed | {number}, (*names, reference.steps[unit[0]].tool)
+            if number not in executed and before[number] <= executed and longer not in seen:
+                seen.add(longer)
+                open_ends.append(longer)
     return sequences
 
 
@@ -108,13 +109,6 @@ def _units(reference: ReferenceTrajectory) -> list[list[int]]:
     for index, step in enumerate(reference.steps):
         units.setdefault(("step", index) if step.group is None else ("group", step.group), []).append(index)
     return list(units.values())
-
-
-def _needed_by_answer(sample: Sample) -> set[int]:
-    assert sample.reference is not None
-    last = len(sample.reference.steps) - 1
-    needed = [steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
-    return set[int]().union(*needed)
 
 
 def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
@@ -138,25 +132,16 @@ def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | N
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     if isinstance(slot, ExactSlot):
         texts = {value.casefold() for value in values if isinstance(value, str)}
+        wrong = (name for other in slot.distractors for name in (other, *slot.aliases.get(other, ())))
         # If results contain several labels of the set, they do not determine the answer.
-        if any(
-            name.casefold() in texts for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
-        ):
-            return False
-    return any(_is_value(slot, value) for value in values)
-
-
-def _is_value(slot: Slot, value: JsonValue) -> bool:
-    if isinstance(slot, ToleranceSlot):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        # Short numbers (counts, round shares) may be equal by chance.
-        return len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 and (
-            abs(value - slot.value) <= 1e-6 * abs(slot.value)
-        )
-    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        return isinstance(value, str) and value.casefold() == slot.value.casefold()
-    return False
+        value = slot.value.casefold() if isinstance(slot.value, str) else None
+        return value in texts and not any(name.casefold() in texts for name in wrong)
+    if not isinstance(slot, ToleranceSlot):
+        return False
+    numbers = [value for value in map(as_number, values) if value is not None]
+    near = (value for value in numbers if abs(value - slot.value) <= 1e-6 * abs(slot.value))
+    # Short numbers (counts, round shares) may be equal by chance.
+    return any(len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 for value in near)
 
 
 def _leaves(value: JsonValue) -> Iterator[JsonValue]:
@@ -190,9 +175,8 @@ def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
     try:
         write_whole(path, text.encode())
     except OSError as error:
-        raise BenchmarkError(
-            f"{path} cannot be written: {error.strerror}", hint="copy the benchmark to a folder that can be written"
-        ) from error
+        hint = "copy the benchmark to a folder that can be written"
+        raise BenchmarkError(f"{path} cannot be written: {error.strerror}", hint=hint) from error
     return path
 
 
@@ -232,14 +216,6 @@ def _hash(grey: NDArray[np.float32]) -> int:
     return int("".join("1" if value > np.median(low) else "0" for value in low), 2)
 
 
-def read_picture_features(path: Path) -> PictureFeatures | None:
-    """Return the features of a picture file; None if it is unreadable or has a single colour."""
-    try:
-        return picture_features(np.asarray(read_image(path, may_be_blank=True).pixels))
-    except ToolError:
-        return None
-
-
 def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, float]]:
     """Yield index pairs (first < second) of nearly identical pictures, with the correlation of their thumbnails."""
     if len(features) < 2:
@@ -256,7 +232,13 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
                     yield first, int(second), alike
 
 
-CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
+CHECKS = {
+    "near_duplicate": "pictures of two unrelated samples are nearly the same",
+    "not_implicit": "the question names a tool, an argument or a step",
+    "answer_in_query": "the question says its answer",
+    "answer_in_note": "the description of a file gives away the answer",
+    "order_not_unique": "another sequence of tools gives the answer too",
+}
 """Descriptions of the checks."""
 
 
@@ -268,7 +250,9 @@ def check_quality(folder: Path, progress: Progress = no_progress) -> list[Findin
     benchmark = load_folder(folder)
     samples, root = list(benchmark.samples), benchmark.root
     findings = [*check_near_duplicates(samples, root, progress), *check_implicit(samples)]
-    findings += [*check_revealed(samples), *check_orders(samples)]
+    findings += check_revealed(samples)
+    for each, fault in ((sample, fault) for sample in samples for fault in order_faults(sample)):
+        findings.append(Finding(id=each.id, check="order_not_unique", severity="warning", message=fault))
     order = {sample.id: position for position, sample in enumerate(samples)}
     findings.sort(key=lambda finding: order[finding.id])
     write_findings(root, findings)
@@ -285,22 +269,20 @@ def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progr
     paths: list[str] = []
     features: list[PictureFeatures] = []
     for number, path in enumerate(by_path, start=1):
-        if (picture := read_picture_features(root / path)) is not None:
-            paths.append(path)
-            features.append(picture)
+        with suppress(ToolError):  # it is unreadable
+            if picture := picture_features(np.asarray(read_image(root / path, may_be_blank=True).pixels)):
+                paths.append(path)
+                features.append(picture)
         progress("pictures compared", number, len(by_path))
     for first, second, alike in near_pairs(features):
-        one, two = by_path[paths[first]][0], by_path[paths[second]][0]
+        pair = paths[first], paths[second]
+        one, two = (by_path[path][0] for path in pair)
         if one.cluster == two.cluster and one.cluster is not None:
             continue
-        names = _name_of(one, paths[first]), _name_of(two, paths[second])
-        for sample, name, other, its in ((one, names[0], two, names[1]), (two, names[1], one, names[0])):
+        of_one, of_two = (next(file.name for file in by_path[path][0].files if file.path == path) for path in pair)
+        for sample, name, other, its in ((one, of_one, two, of_two), (two, of_two, one, of_one)):
             message = f"{name} looks like {its} of {other.id} (correlation {alike:.3f})"
             yield Finding(id=sample.id, check="near_duplicate", severity="warning", message=message)
-
-
-def _name_of(sample: Sample, path: str) -> str:
-    return next(file.name for file in sample.files if file.path == path)
 
 
 def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
@@ -323,10 +305,3 @@ def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
                 if file.note and (revealed := revealed_answer(slot, file.note)):
                     message = f"the note on {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
                     yield Finding(id=sample.id, check="answer_in_note", severity="error", message=message)
-
-
-def check_orders(samples: Iterable[Sample]) -> Iterator[Finding]:
-    """Check ``order_not_unique``; the rule is at the top of this module."""
-    for sample in samples:
-        for fault in order_faults(sample):
-            yield Finding(id=sample.id, check="order_not_unique", severity="warning", message=fault)

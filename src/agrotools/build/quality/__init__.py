@@ -1,1 +1,0 @@
-"""Checks of a benchmark's quality."""
