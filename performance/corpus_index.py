@@ -186,7 +186,8 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 def find_own_answers(path: Path, share: float | None) -> dict[str, Any]:
     """Share of open questions whose own answer is first, and among the first five."""
-    from agrotools.knowledge.corpus import build_index, index
+    from agrotools.knowledge import corpus as index
+    from agrotools.knowledge.corpus import build_index
 
     rows = json.loads(path.read_text(encoding="utf-8"))
     if share is not None:

@@ -9,14 +9,10 @@ from agrotools.build.review.agreement import Decision
 from agrotools.build.review.material import facts_of_sample
 
 
-def _decisions(name):
-    lines = pack_path(name).with_name(f"{name}.review.jsonl").read_text("utf-8").splitlines()
-    return [Decision.model_validate_json(line) for line in lines]
-
-
 @pytest.mark.parametrize("name", ["embedded", "field"])
 def test_two_reviewers_accepted_each_question_as_it_ships(name):
-    pack, decisions = read_pack(name), _decisions(name)
+    lines = pack_path(name).with_name(f"{name}.review.jsonl").read_text("utf-8").splitlines()
+    pack, decisions = read_pack(name), [*map(Decision.model_validate_json, lines)]
     contents = {sample.id: facts_of_sample(sample, ()).content for sample in pack.samples}
     reviewed = pack.header.quick if name == "embedded" else contents
     reviewers = {each.reviewer for each in decisions}

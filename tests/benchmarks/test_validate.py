@@ -132,13 +132,6 @@ def test_all_faults_are_found_in_one_pass_each_at_its_place(tmp_path):
     assert set(surprises) <= {"no_hash"}, surprises
 
 
-def test_a_header_nested_without_end_is_a_fault_and_a_typed_error(tmp_path):
-    folder = write_folder(tmp_path, [number_sample(tmp_path)], "name = " + "[" * 100_000)
-    assert _codes(folder) == {"broken_toml": 1}
-    with pytest.raises(BenchmarkError, match=r"benchmark\.toml"):
-        load_folder(folder)
-
-
 @pytest.mark.parametrize(
     ("header", "code", "field"),
     [
@@ -152,11 +145,18 @@ def test_faults_of_the_header(tmp_path, header, code, field):
     assert (code, field) in [(fault.code, fault.field) for fault in faults]
 
 
-def test_missing_header_and_samples(tmp_path):
+def test_missing_nested_and_irregular_header_and_samples(tmp_path):
     assert _codes(tmp_path) == {"missing_header": 1, "missing_samples": 1}
     assert _codes(write_folder(tmp_path, [" "])) == {"no_samples": 1}
     with pytest.raises(BenchmarkError, match="not a folder"):
         validate_folder(tmp_path / "nothing")
+    folder = write_folder(tmp_path, [number_sample(tmp_path)], "name = " + "[" * 100_000)
+    assert _codes(folder) == {"broken_toml": 1}
+    with pytest.raises(BenchmarkError, match=r"benchmark\.toml"):
+        load_folder(folder)
+    (folder / "samples.jsonl").unlink()
+    (folder / "samples.jsonl").symlink_to("/dev/zero")
+    assert any(fault.file == "samples.jsonl" for fault in validate_folder(folder))
 
 
 def test_values_in_notes_and_labels_are_leaks_and_listed_choices_are_none(tmp_path):
@@ -189,15 +189,9 @@ def test_raster_and_class_map_need_their_meaning(tmp_path):
     assert _codes(write_folder(tmp_path, [sample]))["not_no_tool"] == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "tool", "named"),
-    [
-        ("We calculate in hectares here.", "calculate", False),
-        ("Could you measure crop weed area here?", "measure_crop_weed_area", True),
-    ],
-)
-def test_when_a_query_names_a_tool(query, tool, named):
-    assert names_tool(query, tool) is named
+def test_when_a_query_names_a_tool():
+    assert not names_tool("We calculate in hectares here.", "calculate")
+    assert names_tool("Could you measure crop weed area here?", "measure_crop_weed_area")
 
 
 _JSON = st.recursive(
@@ -210,29 +204,13 @@ _JSON = st.recursive(
 @given(data=st.data())
 def test_whatever_a_line_holds_faults_are_returned_not_raised(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
-    sample = chart_sample(folder)
-    path = []
-    node = sample
-    while isinstance(node, (dict, list)) and node:
+    sample = node = chart_sample(folder)
+    while True:
         key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
-        path.append(key)
-        if data.draw(st.booleans()) and not isinstance(node[key], (dict, list)):
-            break
-        if not isinstance(node[key], (dict, list)):
+        if not isinstance(node[key], (dict, list)) or not node[key] or data.draw(st.booleans()):
             break
         node = node[key]
-    if path:
-        holder = sample
-        for key in path[:-1]:
-            holder = holder[key]
-        holder[path[-1]] = data.draw(_JSON)
+    node[key] = data.draw(_JSON)
     for fault in validate_folder(write_folder(folder, [json.dumps(sample)])):
         assert fault.code
         assert fault.hint
-
-
-def test_samples_that_are_no_regular_file_are_a_fault(tmp_path):
-    folder = write_folder(tmp_path)
-    (folder / "samples.jsonl").unlink()
-    (folder / "samples.jsonl").symlink_to("/dev/zero")
-    assert any(fault.file == "samples.jsonl" for fault in validate_folder(folder))

@@ -12,7 +12,7 @@ from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, LazySamples, SourceNote, facts_of
 from agrotools.formats.writing import check_replaceable, header_toml, replace_folder
-from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder
+from support.benchmark_folders import HEADER, number_sample, write_folder
 
 
 @pytest.fixture
@@ -51,6 +51,11 @@ def test_the_content_hash_follows_content_not_place_or_order(folder, tmp_path):
     assert load_folder(moved).content_hash != first.content_hash
 
 
+_PLAIN = {
+    "id": "x", "query": "q", "files": [], "family": "VA", "task_type": "plotting", "answer_type": "exact",
+    "template": "t", "source": "s", "toolset": [],
+    "answer": [{"type": "boolean", "name": "b", "label": "b", "value": True}],
+}  # fmt: skip
 EXACT = {
     "type": "exact", "name": "pest", "label": "pest", "value": "armyworm", "choices": ["armyworm", "bollworm"],
     "aliases": {"armyworm": ["FAW"]},
@@ -82,23 +87,14 @@ def test_the_content_hash_covers_the_canary_and_files_without_a_hash(tmp_path):
     (folder / "benchmark.toml").write_text('canary = "one"\n' + header)
     assert load_folder(folder).content_hash != before
     sample = number_sample(tmp_path)
-    del sample["files"][0]["sha256"]
+    recorded = sample["files"][0].pop("sha256")
     folder = write_folder(tmp_path, [sample])
-    before = load_folder(folder).content_hash
-    shutil.copy(write_other_picture(tmp_path), folder / "files/1.png")
+    benchmark = load_folder(folder)
+    assert benchmark.view(benchmark.samples[0], "end-to-end").files[0].sha256 == recorded
+    before = benchmark.content_hash
+    number_sample(tmp_path, picture=8)
+    shutil.copy(folder / "files/8.png", folder / "files/1.png")
     assert load_folder(folder).content_hash != before
-
-
-def write_other_picture(folder):
-    number_sample(folder, picture=8)
-    return folder / "files/8.png"
-
-
-def test_an_altered_file_is_refused(folder):
-    (folder / "files/1.png").write_bytes(b"other")
-    with pytest.raises(BenchmarkError, match="not the one that was recorded") as caught:
-        load_folder(folder)
-    assert "agrotools benchmarks check" in (caught.value.hint or "")
 
 
 def test_samples_of_a_large_folder_are_read_on_demand_and_equal(folder, monkeypatch):
@@ -113,15 +109,10 @@ def test_samples_of_a_large_folder_are_read_on_demand_and_equal(folder, monkeypa
     assert large.content_hash == held.content_hash
     assert facts_of(large.samples) == facts_of(held.samples)
     assert large.sample("tiny-2") == held.sample("tiny-2")
-
-
-def test_a_large_folder_that_changes_while_in_use_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("agrotools.formats.benchmark.MOST_KEPT", 0)
-    samples = load_folder(folder).samples
-    path = folder / "samples.jsonl"
-    path.write_text("\n".join(reversed(path.read_text().splitlines())))
+    fresh = load_folder(folder).samples
+    path.write_text("\n".join(lines))
     with pytest.raises(BenchmarkError, match="changed or removed"):
-        samples[0]
+        fresh[0]
 
 
 @pytest.mark.parametrize("most", [0, 20_000])
@@ -136,9 +127,7 @@ def test_a_byte_order_mark_is_left_out(folder, monkeypatch, most):
     assert validate_folder(folder) == []
 
 
-def test_a_folder_without_header_is_none(tmp_path):
-    with pytest.raises(BenchmarkError, match=r"no benchmark\.toml"):
-        load_folder(tmp_path)
+TWICE = f"{json.dumps(_PLAIN)}\n" * 2
 
 
 @pytest.mark.parametrize(
@@ -148,18 +137,15 @@ def test_a_folder_without_header_is_none(tmp_path):
         ("benchmark.toml", HEADER.replace("licence", "license", 1), "licence"),
         ("samples.jsonl", "{", "line 1"),
         ("samples.jsonl", "\n", "no sample"),
+        ("samples.jsonl", TWICE, "twice"),
+        ("files/1.png", "other", "not the one that was recorded"),
     ],
 )
 def test_broken_files_are_named(folder, file, content, message):
     (folder / file).write_text(content)
-    with pytest.raises(BenchmarkError, match=message):
+    with pytest.raises(BenchmarkError, match=message) as caught:
         load_folder(folder)
-
-
-def test_a_repeated_id_is_refused(tmp_path):
-    folder = write_folder(tmp_path, [number_sample(tmp_path), number_sample(tmp_path, picture=2)])
-    with pytest.raises(BenchmarkError, match="twice"):
-        load_folder(folder)
+    assert "agrotools benchmarks check" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("path", ["../outside.png", "/etc/hostname", "link.png", "files", "files/none.png"])
@@ -193,13 +179,6 @@ def test_names_and_paths_are_told_apart(folder, tmp_path, monkeypatch):
 def _sample(sample_id, *files):
     stored = tuple(SampleFile(name=f"f{i}", path=p, kind="image", sha256=h) for i, (p, h) in enumerate(files))
     return Sample.model_validate(_PLAIN | {"id": sample_id}).model_copy(update={"files": stored})
-
-
-_PLAIN = {
-    "id": "x", "query": "q", "files": [], "family": "VA", "task_type": "plotting", "answer_type": "exact",
-    "template": "t", "source": "s", "toolset": [],
-    "answer": [{"type": "boolean", "name": "b", "label": "b", "value": True}],
-}  # fmt: skip
 
 
 def test_clusters_join_samples_anew_over_files_content_and_twins():
@@ -276,10 +255,7 @@ def test_a_rebuild_keeps_the_review_and_notes_of_the_user(folder):
     (folder / "notes.txt").write_text("row 3 is doubtful")
     (folder / "quality.jsonl").write_text("{}\n")
     with replace_folder(folder) as made:
-        write_folder(made / "new")
-        for entry in (made / "new").iterdir():
-            entry.rename(made / entry.name)
-        (made / "new").rmdir()
+        write_folder(made)
     assert (folder / "review.jsonl").read_text() == '{"decision": "reject"}\n'
     assert (folder / "notes.txt").read_text() == "row 3 is doubtful"
     assert not (folder / "quality.jsonl").exists()
@@ -299,10 +275,6 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path):
     check_replaceable(tmp_path / "new")
 
 
-def test_the_written_chart_sample_is_sound(tmp_path):
-    assert validate_folder(write_folder(tmp_path, [chart_sample(tmp_path)])) == []
-
-
 def test_samples_are_a_sequence_in_the_order_of_the_file(folder):
     samples = load_folder(folder).samples
     assert samples[0] is samples[0]
@@ -312,14 +284,6 @@ def test_samples_are_a_sequence_in_the_order_of_the_file(folder):
     assert [sample.cluster for sample in samples] == [sample.cluster for sample in with_clusters(samples)]
     with pytest.raises(IndexError):
         samples[3]
-
-
-def test_a_hash_that_no_line_records_is_known(tmp_path):
-    stored = number_sample(tmp_path)
-    recorded = stored["files"][0].pop("sha256")
-    benchmark = load_folder(write_folder(tmp_path, [stored]))
-    assert benchmark.samples[0].files[0].sha256 == recorded
-    assert benchmark.view(benchmark.samples[0], "end-to-end").files[0].sha256 == recorded
 
 
 def test_a_benchmark_that_is_replaced_during_a_run_is_read_as_it_was(folder):

@@ -6,18 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.knowledge import entries as base
 from agrotools.knowledge.checking import check_files, forbidden
-from agrotools.knowledge.entries import (
-    LONGEST_FILE,
-    SHIPPED,
-    Entry,
-    Fault,
-    load,
-    parse,
-    read_entry,
-    toml_files,
-    user_folders,
-)
+from agrotools.knowledge.entries import LONGEST_FILE, SHIPPED, Entry, Fault, load, parse, read_entry, toml_files
 
 GOOD = """
 id = "pest.moon_moth"
@@ -103,28 +94,18 @@ def test_verified_entries_and_thresholds_say_what_they_rest_on(tmp_path):
     assert {f"claims[0].{name}" for name in ("value", "unit", "condition", "region")} <= fields
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Apply 2-3 L per acre.", "Mix 20 ml in 10 litres of water.", "Dilute 1:1000 and spray the solution.",
-        "A 25 EC product works.", "每亩用 20 克/亩。", "Spray Admire in spring.", "Treat with SuperKill® now.",
-    ],
+FORBIDDEN = (
+    "Apply 2-3 L per acre.", "Mix 20 ml in 10 litres of water.", "Dilute 1:1000 and spray the solution.",
+    "A 25 EC product works.", "每亩用 20 克/亩。", "Spray Admire in spring.", "Treat with SuperKill® now.",
 )  # fmt: skip
-def test_doses_and_brands_are_refused(text):
-    assert list(forbidden(text))
+PLAIN = (
+    "Treat when 250 aphids per plant are found on 80 % of plants.", "Farmers admire tall plants in spring.",
+    "Keep the soil at pH 7 and rotate for 4 years.", "Losses reach 40 % in wet years.",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Treat when 250 aphids per plant are found on 80 % of plants.",
-        "Farmers admire tall plants in spring.",
-        "Keep the soil at pH 7 and rotate for 4 years.",
-        "Losses reach 40 % in wet years.",
-    ],
-)
-def test_plain_advice_passes(text):
-    assert list(forbidden(text)) == []
+def test_doses_and_brands_are_refused_and_plain_advice_passes():
+    assert [text for text in (*FORBIDDEN, *PLAIN) if any(forbidden(text))] == [*FORBIDDEN]
 
 
 def test_ids_are_unique_and_figures_per_area_may_stand_outside_management(tmp_path):
@@ -166,7 +147,7 @@ def test_any_bytes_give_an_entry_or_faults(content):
 
 def test_broken_user_files_cost_only_themselves(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_KB", str(tmp_path))
-    assert user_folders() == (tmp_path,)
+    assert base.user_folders() == (tmp_path,)
     shipped = len(load().entries)
     (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "broken.toml").write_text("id = ", encoding="utf-8")

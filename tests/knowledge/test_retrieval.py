@@ -12,57 +12,29 @@ from agrotools.knowledge.retrieval import KnowledgeIndex
 
 def entry(key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None) -> Entry:
     kind, _, slug = key.partition(".")
-    return Entry.model_validate(
-        {
-            "id": key,
-            "kind": kind,
-            "coverage": "partial" if claims else "stub",
-            "last_reviewed": date(2026, 11, 20),
-            "crops": tuple(crops),
-            "names": {
-                "en": slug.replace("_", " "),
-                "sci": sci,
-                "aliases": tuple(aliases),
-                "zh": tuple(zh),
-                "datasets": datasets or {},
-            },
-            "claims": tuple({"section": section, "text": text, "sources": ("g",)} for section, text in claims),
-        }
-    )
+    names = {"en": slug.replace("_", " "), "sci": sci, "aliases": tuple(aliases), "zh": tuple(zh)}
+    return Entry.model_validate({
+        "id": key, "kind": kind, "coverage": "partial" if claims else "stub", "last_reviewed": date(2026, 11, 20),
+        "crops": tuple(crops), "names": names | {"datasets": datasets or {}},
+        "claims": tuple({"section": section, "text": text, "sources": ("g",)} for section, text in claims),
+    })  # fmt: skip
 
 
 ENTRIES = (
-    entry(
-        "disease.apple_scab",
-        "Venturia inaequalis",
-        zh=["苹果黑星病"],
-        crops=["apple"],
-        claims=[
-            ("symptoms", "Olive velvety spots on leaves; corky cracked patches on fruit."),
-            ("management", "Rake up fallen leaves in autumn and choose resistant cultivars."),
-        ],
-    ),
-    entry(
-        "disease.bean_rust",
-        "Uromyces appendiculatus",
-        crops=["bean"],
-        datasets={"pool": ["bean_bean_rust"]},
-        claims=[("symptoms", "Reddish brown pustules full of powder on the underside of leaves.")],
-    ),
-    entry(
-        "disease.cucumber_mildew",
-        crops=["cucumber"],
-        claims=[("symptoms", "White powder covers leaves and stems, later they dry.")],
-    ),
+    entry("disease.apple_scab", "Venturia inaequalis", zh=["苹果黑星病"], crops=["apple"], claims=[
+        ("symptoms", "Olive velvety spots on leaves; corky cracked patches on fruit."),
+        ("management", "Rake up fallen leaves in autumn and choose resistant cultivars."),
+    ]),
+    entry("disease.bean_rust", "Uromyces appendiculatus", crops=["bean"], datasets={"pool": ["bean_bean_rust"]},
+          claims=[("symptoms", "Reddish brown pustules full of powder on the underside of leaves.")]),
+    entry("disease.cucumber_mildew", crops=["cucumber"],
+          claims=[("symptoms", "White powder covers leaves and stems, later they dry.")]),
     entry("pest.soybean_aphid", "Aphis glycines", ["soya aphid"], ["大豆蚜"], ["soybean"]),
     entry("crop.apple", "Malus domestica", zh=["苹果"]),
     entry("crop.soybean", "Glycine max", ["soya"], ["大豆"]),
-    entry(
-        "weed.field_bindweed",
-        "Convolvulus arvensis",
-        claims=[("identification", "A climbing weed with white trumpet flowers.")],
-    ),
-)
+    entry("weed.field_bindweed", "Convolvulus arvensis",
+          claims=[("identification", "A climbing weed with white trumpet flowers.")]),
+)  # fmt: skip
 INDEX = KnowledgeIndex(ENTRIES)
 
 

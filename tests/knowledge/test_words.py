@@ -61,11 +61,7 @@ def test_single_slips_are_corrected_to_near_and_known_words():
 
 
 def test_words_of_like_meaning_are_one_and_chinese_runs_give_pairs():
-    for one, other in (
-        ("Épinards", "epinard"),
-        ("ＡＰＨＩＤ’s", "aphids"),
-        ("berries", "berry"),
-        ("larvae", "maggots"),
-    ):
+    pairs = (("Épinards", "epinard"), ("ＡＰＨＩＤ’s", "aphids"), ("berries", "berry"), ("larvae", "maggots"))
+    for one, other in pairs:
         assert terms(one) == terms(other)
     assert tokens("大豆蚜。 aphid") == ("大豆", "豆蚜", "aphid")

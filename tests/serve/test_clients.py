@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ CLIENTS = Path(os.environ.get("AGROTOOLS_TEST_CLIENTS", "none"), "node_modules")
 CLAUDE = CLIENTS / ".bin" / "claude"
 INSPECTOR = CLIENTS / ".bin" / "mcp-inspector"
 NODE = next((str(each) for each in CLIENTS.glob("node-*/bin/node")), shutil.which("node"))
-TOKEN = "token-of-the-test-1234"
 PICTURE = "photos/field.png"
 TOOLS = "calculate,describe_region,plot"
 pytestmark = [
@@ -47,7 +45,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {
         "HOME": str(home),
         "AGROTOOLS_CACHE": str(tmp_path / "cache"),
-        "AGROTOOLS_MCP_TOKEN": TOKEN,
         "MCP_INSPECTOR_SECRET_STORE": "memory",
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -56,16 +53,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def configuration(project: Path, client: str, *options: str) -> Path:
-    workspace = ["--workspace", str(project.parent / "workspace")]
-    written = run(project.parent, sys.executable, *agrotools(*workspace, "--config", client, *options))
+def configuration(project: Path, client: str) -> Path:
+    serve = [sys.executable, "-m", "agrotools", "serve", "--tools", TOOLS]
     path = project / ".mcp.json"
-    path.write_text(written)
+    path.write_text(run(project.parent, *serve, "--workspace", project.parent / "workspace", "--config", client))
     return path
-
-
-def agrotools(*options: str) -> list[str]:
-    return ["-m", "agrotools", "serve", "--tools", TOOLS, *options]
 
 
 def run(folder: Path, *command: object) -> str:
@@ -74,47 +66,24 @@ def run(folder: Path, *command: object) -> str:
     return ended.stdout
 
 
-def inspect(project: Path, server: list[str], *options: str) -> Any:
-    command = [NODE, INSPECTOR, "--cli", *server, "--quiet", "--format", "json", *options]
-    return json.loads(run(project, *command))["result"]
-
-
-def check_inspector(project: Path, server: list[str]) -> None:
-    names = {tool["name"] for tool in inspect(project, server, "--method", "tools/list", "--strict")["tools"]}
-    assert names == {*TOOLS.split(","), "list_files"}
-    call = ["--method", "tools/call", "--tool-name", "describe_region", "--tool-arg", f"image={PICTURE}"]
-    result = inspect(project, server, *call)
-    assert [each["type"] for each in result["content"]] == ["text", "image", "resource_link"]
-    assert json.loads(result["content"][0]["text"])["result"] == result["structuredContent"]
-    (written,) = inspect(project, server, "--method", "resources/read", "--uri", result["content"][2]["uri"])[
-        "contents"
-    ]
-    assert written["mimeType"] == result["content"][2]["mimeType"]
-
-
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("client", ["claude-desktop", "cursor"])
 def test_inspector_starts_the_server_from_the_configuration(project: Path, client: str, era: str):
-    path = configuration(project, client)
-    server = ["--config", str(path), "--server", "agrotools", "--cwd", str(project), "--protocol-era", era]
-    check_inspector(project, server)
+    server = ["--config", str(configuration(project, client)), "--server", "agrotools", "--cwd", str(project)]
 
+    def inspected(*options: str) -> Any:
+        command = [NODE, INSPECTOR, "--cli", *server, "--protocol-era", era, "--quiet", "--format", "json", *options]
+        return json.loads(run(project, *command))["result"]
 
-@pytest.fixture
-def address(project: Path) -> Iterator[str]:
-    workspace = ["--workspace", str(project.parent / "workspace")]
-    command = [sys.executable, "-u", *agrotools(*workspace, "--http")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=project.parent) as server:
-        assert server.stdout
-        server.stdout.readline()
-        yield server.stdout.readline().removeprefix("address: ").strip()
-        server.terminate()
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_inspector_over_http(project: Path, address: str, era: str):
-    options = ["--transport", "http", "--protocol-era", era, "--header", f"Authorization: Bearer {TOKEN}"]
-    check_inspector(project, [address, *options])
+    names = {tool["name"] for tool in inspected("--method", "tools/list", "--strict")["tools"]}
+    assert names == {*TOOLS.split(","), "list_files"}
+    call = ["--method", "tools/call", "--tool-name", "describe_region", "--tool-arg", f"image={PICTURE}"]
+    result = inspected(*call)
+    assert [each["type"] for each in result["content"]] == ["text", "image", "resource_link"]
+    assert json.loads(result["content"][0]["text"])["result"] == result["structuredContent"]
+    link = result["content"][2]
+    (written,) = inspected("--method", "resources/read", "--uri", link["uri"])["contents"]
+    assert written["mimeType"] == link["mimeType"]
 
 
 def test_claude_code_connects(project: Path):

@@ -37,10 +37,8 @@ from agrotools.build.sources import build_sources
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.runner.records import RecordIndex
-from agrotools.serve import folder_tools
 from agrotools.serve import mcp as serving
-from agrotools.serve.folder_tools import FolderTools, encoded_schema, open_workspace
-from agrotools.serve.mcp import TOKEN_VARIABLE, ServerOptions, access_token
+from agrotools.serve.mcp import TOKEN_VARIABLE, FolderTools, ServerOptions, access_token, encoded_schema, open_workspace
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
 
@@ -143,18 +141,21 @@ def test_over_standard_input(workspace: Path, mode: str):
     run(work())
 
 
+CALL = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+
+
+def hello(version: str) -> list[dict[str, Any]]:
+    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    return [message("initialize", 1, about), {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+
+
+def message(method: str, number: int, params: Any = None) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
+
+
 def test_malformed_input_does_not_end_the_server(workspace: Path):
-    call = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
-    hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    lines = [
-        "{not json",
-        "[]",
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
-        json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": 5}}),
-        json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}),
-    ]
+    calls = [message("no/such/method", 2), message("tools/call", 3, {"name": 5}), message("tools/call", 4, CALL)]
+    lines = ["{not json", "[]", *map(json.dumps, hello("2025-03-26")), *map(json.dumps, calls)]
     command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", "calculate"]
     replies: dict[Any, Any] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -175,13 +176,7 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
 def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path: Path, number: signal.Signals):
     run = tmp_path / "run"
     command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--record", str(run)]
-    hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
-    lines = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params},
-    ]
+    lines = [*hello("2024-11-05"), message("tools/call", 2, CALL)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         server.stdin.flush()
@@ -277,10 +272,8 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
             assert error_of(await client.call_tool("describe_region", {"image": "photos"}))["kind"] == "unreadable_file"
             for folder in ("..", "folder", "/"):
                 assert error_of(await client.call_tool("list_files", {"folder": folder}))["kind"]
-            for uri in (
-                secret.as_uri(),
-                *(f"agrotools://results/{it}" for it in ("../photos/field.png", "%2e%2e%2fx")),
-            ):
+            results = "agrotools://results/"
+            for uri in (secret.as_uri(), f"{results}../photos/field.png", f"{results}%2e%2e%2fx"):
                 with pytest.raises(MCPError, match="there is no resource"):
                     await client.read_resource(uri)
 
@@ -288,36 +281,25 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
     assert not (workspace / "secret.png").exists()
 
 
-def test_results_never_replace_files(workspace: Path, tmp_path: Path):
+def test_results_never_replace_files_and_metadata_comes_from_sidecars(workspace: Path, tmp_path: Path):
     (workspace / "region_overlay.jpg").write_text("mine")
     (workspace / "agrotools-results").mkdir()
     (workspace / "agrotools-results" / "region_overlay_2.jpg").write_text("mine too")
+    (workspace / "photos" / "field.png.meta.json").write_text('{"gsd_m": 0.01}')
 
-    async def work() -> str:
+    async def work() -> None:
         async with client_of(options(workspace)) as client:
-            result = await client.call_tool("describe_region", {"image": "photos/field.png"})
-            return result.structured_content["overlay"]
+            result = (await client.call_tool("describe_region", {"image": "photos/field.png"})).structured_content
+            assert (result["overlay"], result["area_m2"]) == ("region_overlay_3.jpg", pytest.approx(27))
+            listed = (await client.call_tool("list_files", {"folder": "photos"})).structured_content
+            assert listed["files"] == ["photos/field.png"]
 
-    assert run(work()) == "region_overlay_3.jpg"
+    run(work())
     assert (workspace / "region_overlay.jpg").read_text() == "mine"
     shutil.rmtree(workspace / "agrotools-results")
     (workspace / "agrotools-results").symlink_to(tmp_path)
     with pytest.raises(UsageError, match="is not a folder"):
         open_workspace(workspace)
-
-
-def test_metadata_comes_from_sidecars(workspace: Path):
-    (workspace / "photos" / "field.png.meta.json").write_text('{"gsd_m": 0.01}')
-
-    async def work() -> None:
-        async with client_of(options(workspace)) as client:
-            result = await client.call_tool("describe_region", {"image": "photos/field.png"})
-            assert result.structured_content["area_m2"] == pytest.approx(27)
-            assert (await client.call_tool("list_files", {"folder": "photos"})).structured_content["files"] == [
-                "photos/field.png"
-            ]
-
-    run(work())
 
 
 def test_errors_have_kind_message_and_hint(workspace: Path):
@@ -358,7 +340,7 @@ async def waiting_server(
 ) -> AsyncGenerator[tuple[Any, ToolExecutor]]:
     """Serve ``calculate`` and a tool that does not end, in one worker."""
     known = {"wait": slow_tools.wait, "calculate": get_tool("calculate")}
-    monkeypatch.setattr(folder_tools, "tool_specs", lambda names: [known[name].spec for name in names])
+    monkeypatch.setattr(serving, "tool_specs", lambda names: [known[name].spec for name in names])
     async with ToolExecutor(1, timeout_s, find_tool=known.__getitem__) as executor:
         yield tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service), executor
 
@@ -407,13 +389,10 @@ def test_output_schemas_describe_the_encoded_results(workspace: Path):
             tools = (await client.list_tools()).tools
             assert all(tool.output_schema for tool in tools if tool.name != "list_files")
             spec = {"kind": "bar", "series": [{"name": "a", "x": ["p", "q"], "y": [1, 2]}]}
-            for tool, arguments in (
-                ("describe_region", {"image": "photos/field.png"}),
-                ("measure_crop_weed_area", {"image": "photos/field.png"}),
-                ("plot", spec),
-                ("calculate", {"expression": "1 / 3"}),
-                ("lookup_agronomy", {"query": "late blight"}),
-            ):
+            image = {"image": "photos/field.png"}
+            calls = {"describe_region": image, "measure_crop_weed_area": image, "plot": spec}
+            calls |= {"calculate": {"expression": "1 / 3"}, "lookup_agronomy": {"query": "late blight"}}
+            for tool, arguments in calls.items():
                 result = await client.call_tool(tool, arguments)  # the client validates it
                 assert not result.is_error, result.content
         async with client_of(options(workspace)) as client:
@@ -448,24 +427,16 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
     run(work())
     records = {record.sample.id: record for record in RecordIndex(folder)}
     assert len(list(RecordIndex(tmp_path / "recorded-2").each_key())) == 1
-    assert [record.sample.query for record in records.values()] == [
-        "(not stated)",
-        "How much of the field is green?",
-        "No call again.",
-        "(not stated)",
-    ]
+    queries = ["(not stated)", "How much of the field is green?", "No call again.", "(not stated)"]
+    assert [record.sample.query for record in records.values()] == queries
     stated = records["session-0002"]
     assert stated.trajectory.answer == "About 11 percent."
     assert [bool(step.observation and step.observation.ok) for step in stated.trajectory.calls] == [False, True]
     assert stated.sample.files[0].name == "photos-field.png"
-    for command in (
-        ["explain", str(folder), "session-0002"],
-        ["report", str(folder)],
-        ["review", str(folder), "--summary"],
-    ):
-        result = CliRunner().invoke(app, command, catch_exceptions=False)
+    for command, *more in (("explain", "session-0002"), ("review", "--summary"), ("report",)):
+        result = CliRunner().invoke(app, [command, str(folder), *more], catch_exceptions=False)
         assert result.exit_code == 0, result.output
-    assert "with 2 images" in CliRunner().invoke(app, ["report", str(folder)]).output
+    assert "with 2 images" in result.output
     material = open_material(str(folder))
     assert "(not known)" in render(
         "sample.html.j2", shown=present(material, Pictures(material), stated.sample, stated.sample.id)

@@ -2,7 +2,6 @@
 
 from agrotools.benchmarks.loading import Loading, load_benchmark
 from agrotools.core import BENCHMARKS
-from agrotools.formats.benchmark import Benchmark, load_folder
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, load_folder, with_clusters
 
 __all__ = ["BENCHMARKS", "Benchmark", "Loading", "load_benchmark", "load_folder", "with_clusters"]

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id, plugin_of
 
 
 class EntryFault(NamedTuple):
@@ -85,8 +86,7 @@ def shorten(text: str, limit: int = 80) -> str:
 
 def file_roots(name: str, data_root: Path | None) -> list[Path]:
     """Return the folders that the file paths of a benchmark are relative to; empty if its files are not found."""
-    plugin: BenchmarkPlugin | None = BENCHMARKS.get(name) if name in BENCHMARKS else None
-    if plugin is None or plugin.files.roots is None:
+    if (plugin := plugin_of(name)) is None or plugin.files.roots is None:
         return []
     try:
         return list(plugin.files.roots(default_data_root(plugin, data_root)))
@@ -104,23 +104,13 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
     data_root = default_data_root(plugin, data_root)
     try:
-        file_check = (
-            plugin.files.check(data_root, progress) if plugin.files.check else _loaded_check(name, data_root, progress)
-        )
+        found = (plugin.files.check or partial(_loaded_check, name))(data_root, progress)
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
-    expected = plugin.paper.counts if file_check.expected is None else file_check.expected
-    counts = [Count(each.name, each.published, each.measure(file_check.samples), each.decides) for each in expected]
-    return Checkup(
-        name,
-        file_check.files,
-        file_check.entries,
-        len(file_check.samples),
-        file_check.faults,
-        file_check.notes,
-        counts,
-        hint=file_check.hint,
-    )
+    expected = plugin.paper.counts if found.expected is None else found.expected
+    counts = [Count(each.name, each.published, each.measure(found.samples), each.decides) for each in expected]
+    usable = len(found.samples)
+    return Checkup(name, found.files, found.entries, usable, found.faults, found.notes, counts, hint=found.hint)
 
 
 def propose_map_of(name: str, data_root: Path | None, progress: Progress = no_progress) -> list[str]:

@@ -111,7 +111,7 @@ def describe(benchmark: Benchmark) -> Description:
     questions, words = counts["families"].total(), sorted(counts["words"].elements())
     modes = {"no-tool": counts["no_tool"][True], "step-by-step": counts["steps_per_question"].total()}
     groups: dict[str, Counter[str]] = defaultdict(Counter)
-    for (group, value), count in counts["groups"].items():
+    for (group, value), count in sorted(counts["groups"].items()):
         groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
     sizes = [*counts["clusters"].values()]
@@ -128,30 +128,27 @@ def describe(benchmark: Benchmark) -> Description:
         files=counts["file_kinds"].total(),
         offered_tools=len(benchmark.toolset),
         modes={mode: modes.get(mode, questions) for mode in benchmark.modes},
-        groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
+        groups={group: _in_order(members) for group, members in groups.items()},
         words_per_question={"least": words[0], "median": median(words), "most": words[-1]} if words else {},
         detectable={plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()},
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
-        **{name: {str(number): counts[name][number] for number in sorted(counts[name])} for name in _NUMBERS},
-        **{name: _by_frequency(counts[name]) for name in _COUNTED},
+        **{name: _in_order(counts[name]) for name in _COUNTED},
     )
 
 
 def _reviewed(benchmark: Benchmark) -> Counts:
     """Return the number of questions with a recorded decision of a person, and with one of a model."""
     file = pack_path(benchmark.name).with_name(f"{benchmark.name}.review.jsonl")
-    decisions = [*map(orjson.loads, file.read_bytes().splitlines() if file.is_file() else ())]
-    kinds = {"people": True, "models": False}
-    return {
-        kind: len({each["sample"] for each in decisions if each["person"] is person}) for kind, person in kinds.items()
-    }
+    reviewed: dict[str, set[str]] = {"people": set(), "models": set()}
+    for decision in map(orjson.loads, file.read_bytes().splitlines() if file.is_file() else ()):
+        reviewed["people" if decision["person"] else "models"].add(decision["sample"])
+    return {kind: len(samples) for kind, samples in reviewed.items()}
 
 
-_NUMBERS = ("steps_per_question", "tools_per_question", "files_per_question")
 _COUNTED = (
-    *("tools", "questions_with_tool", "combinations", "category_combinations", "answer_types", "slots", "families"),
-    *("task_types", "sources", "file_kinds"),
+    *("steps_per_question", "tools_per_question", "files_per_question", "tools", "questions_with_tool", "combinations"),
+    *("category_combinations", "answer_types", "slots", "families", "task_types", "sources", "file_kinds"),
 )
 
 
@@ -166,12 +163,8 @@ def _category(tool: str) -> str:
         return "other"
 
 
-def _by_frequency(counts: Counter[str]) -> Counts:
+def _in_order(counts: Counter[Any]) -> Counts:
+    """Return counts by number if all values are numbers, otherwise the most frequent first."""
+    if all(str(value).isdecimal() for value in counts):
+        return {str(value): counts[value] for value in sorted(counts, key=int)}
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _sort_counts(counts: Counter[str]) -> Counts:
-    """Sort counts by number if all values are numbers, otherwise by frequency."""
-    if all(value.isdecimal() for value in counts):
-        return {value: counts[value] for value in sorted(counts, key=int)}
-    return _by_frequency(counts)

@@ -293,7 +293,8 @@ class Downloader:
         try:
             with urlopen(Request(address, headers=headers), timeout=self.patience.timeout_s) as reply:
                 self._write(reply, part, most, append=there > 0 and reply.status == 206)
-                return _next_page(reply)
+                link = re.search(r'<([^>]+)>;[^,]*rel="next"', reply.headers.get("Link") or "")
+                return link and link[1]
         except HTTPError as error:
             error.close()
             raise _denied_by_status(error, address, part) from error
@@ -356,11 +357,6 @@ def _denied_by_status(error: HTTPError, address: str, part: Path) -> _Denied:
     wait_s = retry_after(dict(error.headers.items())) if error.headers else None
     again = error.code in _WORTH_ANOTHER_TRY
     return _Denied(reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s)
-
-
-def _next_page(reply: HTTPResponse) -> str | None:
-    link = re.search(r'<([^>]+)>;[^,]*rel="next"', reply.headers.get("Link") or "")
-    return link and link[1]
 
 
 def repository_urls(place: str) -> tuple[str, str]:

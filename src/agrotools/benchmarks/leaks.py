@@ -84,9 +84,8 @@ def labels_of(slot: object) -> tuple[str, ...]:
 
 def has_word(text: str, words: str) -> bool:
     """Return True if ``text`` contains ``words`` as whole words. Chinese has no spaces, so any match counts there."""
-    return (
-        bool(words) and re.search(rf"{WORD_START}{re.escape(words.casefold())}{WORD_END}", text.casefold()) is not None
-    )
+    pattern = rf"{WORD_START}{re.escape(words.casefold())}{WORD_END}"
+    return bool(words) and re.search(pattern, text.casefold()) is not None
 
 
 def normalise_words(text: str) -> str:

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit
@@ -141,10 +142,8 @@ def obtain(name: str, request: Request) -> Obtained:
     request.root.mkdir(parents=True, exist_ok=True)
     if _read_record(request.root, name) is None:
         _write_record(request.root, name, Obtained([], [], []), complete=False)
-    if download.target:
-        obtained: Obtained = imported(download.target)(request)
-    else:
-        obtained = _download(name, download, request)
+    get = imported(download.target) if download.target else partial(_download, name, download)
+    obtained: Obtained = get(request)
     _write_record(request.root, name, obtained, complete=not obtained.failures)
     if not obtained.failures and plugin.files.find:
         plugin.files.find(request.root)
@@ -156,9 +155,8 @@ def _download(name: str, download: Download, request: Request) -> Obtained:
     downloader = Downloader(folder, request.mirror, request.patience)
     items = items_at(download.address, downloader)
     known = sum(item.size or 0 for item in items)
-    request.say(
-        f"{count_text(len(items), 'file')}{f', {known / 1e6:,.0f} MB' if known else ''}, from {download.address}"
-    )
+    size = f", {known / 1e6:,.0f} MB" if known else ""
+    request.say(f"{count_text(len(items), 'file')}{size}, from {download.address}")
     failures = downloader.fetch(items, request.progress)
     for failure in failures:
         with suppress(OSError):  # another file is in it
@@ -246,9 +244,8 @@ def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
                 paths.append(path)
                 progress(f"unpacking {archive.name}", number, len(members))
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise BenchmarkError(
-            f"{archive} is not a complete archive: {error}", hint=f"delete {archive} and repeat"
-        ) from error
+        fault = f"{archive} is not a complete archive: {error}"
+        raise BenchmarkError(fault, hint=f"delete {archive} and repeat") from error
     return paths
 
 
@@ -261,16 +258,14 @@ def _read_record(root: Path, name: str) -> DownloadRecord | None:
 
 def _write_record(root: Path, name: str, obtained: Obtained, *, complete: bool) -> None:
     sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in obtained.files}
-    record = DownloadRecord(
-        name=name, complete=complete, date=time.strftime("%Y-%m-%d"), files=sizes, sources=tuple(obtained.sources)
-    )
+    date, sources = time.strftime("%Y-%m-%d"), tuple(obtained.sources)
+    record = DownloadRecord(name=name, complete=complete, date=date, files=sizes, sources=sources)
     (root / RECORDS).mkdir(exist_ok=True)
     write_whole(root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False)
-    records = [_read_record(root, path.stem) for path in sorted((root / RECORDS).glob("*.json"))]
+    records = filter(None, (_read_record(root, path.stem) for path in sorted((root / RECORDS).glob("*.json"))))
     rows = [
         f"| {each.name} | {note.name} | {note.licence} | {note.url or ''} | {note.citation or ''} |\n"
         for each in records
-        if each
         for note in each.sources
     ]
     write_whole(root / LICENCES_FILE, "".join((_TERMS, *rows)).encode(), synced=False)

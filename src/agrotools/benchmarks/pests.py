@@ -71,9 +71,8 @@ def train_pests(data: Path | None, progress: Progress) -> PackInfo:
     """Train the pack on the pictures of :func:`get_pests`, or of ``data``; errors are those of :func:`train_pack`."""
     folder = data or data_folder() / PESTS
     if not folder.is_dir():
-        raise NoFileError(
-            f"there is no folder {folder}", hint="agrotools benchmarks get pests; or name yours: --data DIR"
-        )
+        hint = "agrotools benchmarks get pests; or name yours: --data DIR"
+        raise NoFileError(f"there is no folder {folder}", hint=hint)
     listed, note = (folder / LIST, FACTS["source"]["licence"]) if (folder / LIST).is_file() else (None, "")
     return train_pack(read_labelled(folder, listed), pack_path(PESTS), licence_note=note, keep=KEEP, progress=progress)
 

@@ -1,8 +1,8 @@
 """Checks of the reference and the answer of a sample. Each fault is a code, a field, a message and a hint."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +64,13 @@ class SampleUnderCheck:
     @cached_property
     def truths(self) -> Results:
         """True result of each step, which answer expressions (``from``) refer to."""
-        return _plain_results(step.truth for step in self.steps)
+        return [None if step.truth is None else dict(step.truth) for step in self.steps]
 
     @cached_property
     def recorded(self) -> Results:
         """Observed result of each step."""
-        return _plain_results(step.observation.result if step.observation else None for step in self.steps)
-
-
-def _plain_results(steps: Iterable[Mapping[str, JsonValue] | None]) -> Results:
-    return [dict(step) if step is not None else None for step in steps]
+        results = [step.observation.result if step.observation else None for step in self.steps]
+        return [None if result is None else dict(result) for result in results]
 
 
 def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
@@ -119,19 +116,16 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
         try:
             value = resolve_ref(ref, at.recorded)
         except UnresolvedRef as error:
-            if not _in_truth(at, ref):
+            try:  # The tool may have returned a wrong result, which lacks a field that the truth has.
+                unknown = resolve_ref(ref, at.truths) is None
+            except UnresolvedRef:
+                unknown = True
+            if unknown:
                 yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
-            continue  # The tool returned a wrong result, which lacks a field that the truth has.
+            continue
         if not same_json(value, literal, rounded=True):
             message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
             yield "ref_differs", where, message, "write the recorded value beside the reference"
-
-
-def _in_truth(at: SampleUnderCheck, ref: str) -> bool:
-    try:
-        return resolve_ref(ref, at.truths) is not None
-    except UnresolvedRef:
-        return False
 
 
 def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> Iterator[Remark]:
@@ -194,6 +188,9 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
             yield "not_no_tool", "no_tool_eligible", message, "set no_tool_eligible to false"
 
 
+_EXACT = ("exact", "boolean", "choice_set", "file", "keywords")
+
+
 def _check_task(sample: Sample) -> Iterator[Remark]:
     family = FAMILY_OF_TASK_TYPE.get(sample.task_type)
     if family is None:
@@ -212,8 +209,7 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
         "plot": "plot" in types or plots,
         "open_text": any(slot.free_text or slot.judged for slot in slots),
         "tolerance": "tolerance" in types,
-        "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords"})
-        or any(slot.letters for slot in slots),
+        "exact": any(slot.letters or slot.type in _EXACT for slot in slots),
         "image": any(slot.made_by_tools and slot.type not in ENGINE_TYPES for slot in slots),
     }
     if not fits[sample.answer_type]:
@@ -226,7 +222,6 @@ def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remar
     if unit is not None and canonical_unit(unit) is None:
         hint = "use a unit of the table, e.g. %, ha, m^2, mm"
         yield "unknown_unit", f"{where}.unit", f"unknown unit {unit!r}", hint
-    not_a_choice = ("not_a_choice", f"{where}.value")
     if isinstance(slot, ToleranceSlot):
         if not math.isfinite(slot.value):
             yield "bad_value", f"{where}.value", "the value is not finite", "give a number"
@@ -236,7 +231,7 @@ def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remar
     elif isinstance(slot, FileSlot | ChoiceSetSlot) or (isinstance(slot, ExactSlot) and slot.choices):
         for value in slot.value if isinstance(slot, ChoiceSetSlot) else (slot.value,):
             if value not in slot.choices:
-                yield *not_a_choice, f"{value!r} is not among the choices", "add it to choices"
+                yield "not_a_choice", f"{where}.value", f"{value!r} is not among the choices", "add it to choices"
     if isinstance(slot, FileSlot):
         names = sorted(file.name for file in at.sample.files)
         if missing := [name for name in (slot.value, *slot.choices) if name not in names]:
@@ -346,21 +341,18 @@ def matches_slot(slot: Slot, value: JsonValue) -> bool:
 def _same_figure(value: JsonValue, expected: JsonValue) -> bool:
     """Return True if two plots have the same kind and texts, and the same numbers to a relative 1e-5."""
     try:
-        (kind, names, numbers), (expected_kind, expected_names, expected_numbers) = map(_plot_parts, (value, expected))
+        (texts, numbers), (expected_texts, expected_numbers) = map(_plot_parts, (value, expected))
     except ValidationError:
         return False
-    return (
-        (kind, names) == (expected_kind, expected_names)
-        and len(numbers) == len(expected_numbers)
-        and all(math.isclose(*pair, rel_tol=1e-5, abs_tol=1e-9) for pair in zip(numbers, expected_numbers, strict=True))
-    )
+    alike = texts == expected_texts and len(numbers) == len(expected_numbers)
+    return alike and all(map(partial(math.isclose, rel_tol=1e-5, abs_tol=1e-9), numbers, expected_numbers))
 
 
-def _plot_parts(plot: JsonValue) -> tuple[str, list[tuple[str, ...]], list[float]]:
+def _plot_parts(plot: JsonValue) -> tuple[list[object], list[float]]:
     spec = PlotSpec.model_validate(plot)
     texts = [(series.name, *(x for x in series.x if isinstance(x, str))) for series in spec.series]
     values = [value for series in spec.series for value in (*series.x, *series.y)]
-    return spec.kind, texts, [value for value in values if not isinstance(value, str)]
+    return [spec.kind, *texts], [value for value in values if not isinstance(value, str)]
 
 
 def _short(value: object) -> str:

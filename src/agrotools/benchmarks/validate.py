@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import orjson
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks.leaks import check_leaks
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, check_answer, check_reference, tool_or_none
@@ -72,22 +72,18 @@ def validate_folder(path: str | Path) -> list[Fault]:
     for line, sample in _checked_lines(root, faults):
         samples.append((line, sample))
         at = SampleUnderCheck(sample, root, header)
-        for check in (files.check, check_reference, check_answer, check_leaks):
-            faults += [
-                _in_samples(code, message, hint, line, sample=sample.id, field=field)
-                for code, field, message, hint in check(at)
-            ]
+        for code, field, message, hint in chain(
+            files.check(at), check_reference(at), check_answer(at), check_leaks(at)
+        ):
+            faults.append(_in_samples(code, message, hint, line, sample=sample.id, field=field))
     faults += [*_repeats(samples), *_twin_faults(samples)]
     faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
 
 _STOPS_RUN = frozenset(
-    {
-        *("unknown_tool", "toolset_lacks_tool", "bad_arguments", "unresolved_ref", "ref_forward", "file_not_in_sample"),
-        *("duplicate_slot", "bad_value", "not_a_choice", "value_is_distractor", "bad_plot", "no_keywords"),
-        *("from_unresolved", "from_differs", "shows_answer"),
-    }
+    "unknown_tool toolset_lacks_tool bad_arguments unresolved_ref ref_forward file_not_in_sample duplicate_slot "
+    "bad_value not_a_choice value_is_distractor bad_plot no_keywords from_unresolved from_differs shows_answer".split()
 )
 """Faults by which calls cannot be made or answers are scored wrongly; the others do not stop a run."""
 _MOST_NAMED = 5
@@ -115,11 +111,10 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
 
 def format_schema() -> dict[str, JsonValue]:
     """Return the JSON Schema of the format, with one property for each file of a benchmark folder."""
-    header = TypeAdapter(BenchmarkHeader).json_schema(ref_template="#/$defs/{model}")
-    sample = TypeAdapter(Sample).json_schema(by_alias=True, ref_template="#/$defs/{model}")
-    plot = TypeAdapter(PlotSpec).json_schema(ref_template="#/$defs/{model}")
-    definitions = {**header.pop("$defs", {}), **plot.pop("$defs", {}), **sample.pop("$defs", {})}
-    definitions |= {"Sample": sample, "BenchmarkHeader": header, "PlotSpec": plot}
+    models = {"BenchmarkHeader": BenchmarkHeader, "PlotSpec": PlotSpec, "Sample": Sample}
+    schemas = {name: model.model_json_schema(ref_template="#/$defs/{model}") for name, model in models.items()}
+    definitions = {name: inner for schema in schemas.values() for name, inner in schema.pop("$defs", {}).items()}
+    definitions |= {name: schemas[name] for name in ("Sample", "BenchmarkHeader", "PlotSpec")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "agrotools benchmark folder",
@@ -165,17 +160,13 @@ def _schema_faults(
     error: ValidationError, file: str, line: int | None = None, sample: str | None = None
 ) -> Iterator[Fault]:
     """Yield one fault for each pydantic error."""
+    schema = "`agrotools benchmarks check --schema`"
     known = {
-        "extra_forbidden": (
-            "unknown_field",
-            "remove it, or see `agrotools benchmarks check --schema` for the known fields",
-        ),
-        "missing": ("missing_field", "add it; `agrotools benchmarks check --schema` says what it holds"),
+        "extra_forbidden": ("unknown_field", f"remove it, or see {schema} for the known fields"),
+        "missing": ("missing_field", f"add it; {schema} says what it holds"),
     }
     for detail in error.errors(include_url=False, include_input=False):
-        code, hint = known.get(
-            detail["type"], ("schema", "`agrotools benchmarks check --schema` says what it may hold")
-        )
+        code, hint = known.get(detail["type"], ("schema", f"{schema} says what it may hold"))
         field = spell_location(detail["loc"])
         yield Fault(code=code, message=detail["msg"], hint=hint, file=file, line=line, sample=sample, field=field)
 
@@ -213,9 +204,8 @@ def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
         key = (" ".join(sample.query.casefold().split()), *sorted(file.sha256 or file.path for file in sample.files))
         if key in questions and sample.twin != questions[key][1]:
             message = f"line {questions[key][0]} ({questions[key][1]}) asks the same about the same files"
-            yield _in_samples(
-                "duplicate_question", message, "remove one of them", line, sample=sample.id, field="query"
-            )
+            hint = "remove one of them"
+            yield _in_samples("duplicate_question", message, hint, line, sample=sample.id, field="query")
         questions.setdefault(key, (line, sample.id))
 
 

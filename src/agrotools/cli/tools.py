@@ -223,8 +223,15 @@ def serve(
 
     from agrotools.core import UsageError
     from agrotools.runner.config import tool_backends
-    from agrotools.serve.folder_tools import check_tools, open_workspace
-    from agrotools.serve.mcp import ServerOptions, access_token, client_configuration, serve_http, serve_stdio
+    from agrotools.serve.mcp import (
+        ServerOptions,
+        access_token,
+        check_tools,
+        client_configuration,
+        open_workspace,
+        serve_http,
+        serve_stdio,
+    )
     from agrotools.tools import AGROTOOLS
 
     names = check_tools([name.strip() for name in tools.split(",") if name.strip()] or AGROTOOLS)

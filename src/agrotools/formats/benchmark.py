@@ -37,7 +37,6 @@ from agrotools.core import (
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.form_item import asked_items
-from agrotools.formats.clusters import cluster_firsts, with_clusters
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -231,13 +230,12 @@ def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
 
 
 def _content_of(sample: Sample) -> bytes:
-    if sample.files:
-        for file in sample.files:
-            if file.sha256 is None and file.pixels is None:
-                raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-        if any(file.pixels for file in sample.files):
-            files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
-            sample = sample.model_copy(update={"files": files})
+    for file in sample.files:
+        if file.sha256 is None and file.pixels is None:
+            raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
+    if any(file.pixels for file in sample.files):
+        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+        sample = sample.model_copy(update={"files": files})
     left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
     return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
 
@@ -524,3 +522,43 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
 def _broken(root: Path, message: str) -> BenchmarkError:
     hint = f"`{command_line('benchmarks', 'check', root)}` lists all faults"
     return NoFileError(f"benchmark {root.name}: {message}", hint=hint)
+
+
+def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """Return the samples with ``cluster`` set to the id of its first sample. Stored clusters are replaced."""
+    ordered = tuple(samples)
+    firsts = cluster_firsts(ordered)
+    pairs = zip(ordered, firsts, strict=True)
+    return tuple(sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in pairs)
+
+
+def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
+    """Return the place of the first sample of each sample's cluster.
+
+    Clusters are components connected by a shared file (content or path), as twins, or by a ``cluster`` that they name.
+    The samples need not be held in memory.
+    """
+    parents = array("I")
+    owners: dict[tuple[str, str], int] = {}
+
+    def root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = parents[parents[place]]
+            place = parents[place]
+        return place
+
+    number = -1
+    for number, sample in enumerate(samples):
+        if not sample.files and not sample.twin and not sample.cluster:
+            continue
+        parents.extend(range(len(parents), number + 1))
+        keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
+        keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
+        keys += [("cluster", sample.cluster)] if sample.cluster else []
+        for key in keys:
+            first, second = root(owners.setdefault(key, number)), root(number)
+            parents[max(first, second)] = min(first, second)
+    parents.extend(range(len(parents), number + 1))
+    for number in range(len(parents)) if owners else ():
+        parents[number] = root(number)
+    return parents

@@ -41,10 +41,7 @@ def header_toml(header: BenchmarkHeader) -> str:
 def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
     write_whole(folder / HEADER_FILE, header_toml(header).encode(), synced=False)
-    lines = [
-        sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
-        for sample in samples
-    ]
+    lines = (sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"}) for sample in samples)
     write_whole(folder / SAMPLES_FILE, "".join(f"{line}\n" for line in lines).encode(), synced=False)
 
 
@@ -62,9 +59,8 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
         target.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-building-", dir=target.parent))
     except OSError as error:
-        raise BenchmarkError(
-            f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+        fault = f"{target.parent} cannot be written: {error.strerror}"
+        raise BenchmarkError(fault, hint="choose another --out") from error
     try:
         folder.chmod(0o755)
         yield folder
@@ -90,9 +86,8 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
     if target.is_symlink() or not target.is_dir():
         raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
     if any(target.iterdir()) and not (target / mark).is_file():
-        raise BenchmarkError(
-            f"{target} is not empty and not {what}; it was not changed", hint="choose an empty or new folder"
-        )
+        fault = f"{target} is not empty and not {what}; it was not changed"
+        raise BenchmarkError(fault, hint="choose an empty or new folder")
 
 
 def _swap(folder: Path, target: Path, keep_additions: bool) -> None:

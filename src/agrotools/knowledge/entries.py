@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import to_json
@@ -35,13 +35,7 @@ PathogenType = Literal[
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine"]
 How = Literal["page read", "cited in data set paper", "general knowledge, not verified"]
 
-FOLDER_OF_KIND: dict[Kind, str] = {
-    "pest": "pests",
-    "disease": "diseases",
-    "weed": "weeds",
-    "crop": "crops",
-    "method": "methods",
-}
+FOLDER_OF_KIND: dict[Kind, str] = {kind: f"{kind}s" for kind in get_args(Kind)}
 
 _NAME = Annotated[str, StringConstraints(min_length=1, max_length=120)]
 _TEXT = Annotated[str, StringConstraints(min_length=3, max_length=700)]
@@ -225,7 +219,8 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
 def parse(content: bytes, file: str) -> Entry | list[Fault]:
     """Return the entry in the bytes of a TOML file, or all its faults."""
     if len(content) > LONGEST_FILE:
-        return [_too_long(file)]
+        hint = "an entry is a few sentences; split it"
+        return [Fault(file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint=hint)]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -235,49 +230,26 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
         if line.count(".") > _MOST_DOTS:
             return [Fault(file=file, message=f"line {number} has more than {_MOST_DOTS} full stops")]
     try:
-        data = tomllib.loads(text)
+        # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
+        return Entry.model_validate_json(to_json(tomllib.loads(text), inf_nan_mode="constants"), strict=True)
+    except ValidationError as error:
+        known = {"extra_forbidden": "no such key", "missing": "this is missing"}
+        faults = [
+            (spell_location(fault["loc"]), known.get(fault["type"], fault["msg"]))
+            for fault in error.errors(include_url=False, include_input=False)[:50]
+        ]
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is also a ValueError
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-        return [Fault(file=file, message=f"not valid TOML: {message}"[:400])]
-    return _validated(data, file)
+        faults = [("", f"not valid TOML: {message}"[:400])]
+    return [Fault(file=file, field=field, message=message) for field, message in faults]
 
 
 def read_entry(path: Path) -> Entry | list[Fault]:
     """Return the entry in a file, or all its faults."""
-    content = _content(path)
-    return [content] if isinstance(content, Fault) else parse(content, str(path))
-
-
-def _validated(data: dict[str, Any], file: str) -> Entry | list[Fault]:
-    try:
-        # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
-        return Entry.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-    except (ValueError, RecursionError) as error:
-        return [Fault(file=file, message=f"cannot be read as an entry: {error}"[:400])]
-    return [
-        Fault(
-            file=file,
-            field=spell_location(fault["loc"]),
-            message={"extra_forbidden": "no such key", "missing": "this is missing"}.get(fault["type"], fault["msg"]),
-        )
-        for fault in errors[:50]
-    ]
-
-
-def _content(path: Path) -> bytes | Fault:
     try:
         if not path.is_file():
-            return Fault(file=str(path), message="this is not a regular file")
+            return [Fault(file=str(path), message="this is not a regular file")]
         with path.open("rb") as file:
-            content = file.read(LONGEST_FILE + 1)
+            return parse(file.read(LONGEST_FILE + 1), str(path))
     except OSError as error:
-        return Fault(file=str(path), message=f"cannot be read: {error.strerror or error}")
-    return _too_long(str(path)) if len(content) > LONGEST_FILE else content
-
-
-def _too_long(file: str) -> Fault:
-    return Fault(
-        file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint="an entry is a few sentences; split it"
-    )
+        return [Fault(file=str(path), message=f"cannot be read: {error.strerror or error}")]

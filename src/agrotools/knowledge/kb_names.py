@@ -151,9 +151,8 @@ def crop_forms(entries: Iterable[Entry], crop: str) -> set[str]:
     forms = _singulars(crop)
     for entry in entries:
         if entry.kind == "crop":
-            crop_names = {folded(name) for name in (*entry.names.all(), entry.slug)}
-            if crop_names & forms:
-                forms |= crop_names
+            crop_names = {*map(folded, (*entry.names.all(), entry.slug))}
+            forms |= crop_names if crop_names & forms else set()
     return {_remove_spaces(form) for form in forms if form}
 
 

@@ -72,11 +72,9 @@ class NamesIndex:
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
-        named = [_hosts_of_names(entry) for entry in entries]
-        self._hosts = [
-            hosts.union(host for crop in entry.crops for host in hosts_of(crop))
-            for entry, hosts in zip(entries, named, strict=True)
-        ]
+        folded_names = ([*map(folded, entry.names.all())] for entry in entries)
+        named = [frozenset[str]().union(*(_host_and_rest(name)[0] for name in names)) for names in folded_names]
+        self._hosts = [hosts.union(*map(hosts_of, entry.crops)) for entry, hosts in zip(entries, named, strict=True)]
         self._named_hosts = [hosts or every for hosts, every in zip(named, self._hosts, strict=True)]
         self._longest = max((len(name.split()) for name in self.names), default=1)
         self.lexicon = Lexicon(_known_words(entries))
@@ -127,18 +125,14 @@ class NamesIndex:
     def matches(self, query: str) -> dict[int, list[NameMatch]]:
         """Return, for each entry, at most four matches of its names with words of the question, best first."""
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
+        found = [*self._contained(words)]
+        scores = self._name_scores(query)
+        for at in np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0.15)][:_TRIED].tolist():
+            found += ((self.names[at], self.owners[at], *way) for way in self._windows(at, words))
         matches: dict[int, dict[tuple[str, int, int], float]] = {}
-
-        def keep(name: str, owner: int, start: int, end: int, similarity: float) -> None:
+        for name, owner, start, end, similarity in found:
             ways = matches.setdefault(owner, {})
-            way = name, start, end
-            ways[way] = max(similarity, ways.get(way, 0.0))
-
-        for way in self._contained(words):
-            keep(*way)
-        for at in self._candidates(query):
-            for similarity, start, end in self._windows(at, words):
-                keep(self.names[at], self.owners[at], start, end, similarity)
+            ways[name, start, end] = max(similarity, ways.get((name, start, end), 0.0))
         return {owner: _best_ways(ways) for owner, ways in matches.items()}
 
     def corrected(self, query: str) -> str:
@@ -166,13 +160,8 @@ class NamesIndex:
                 continue
             for at, name in enumerate(self.names):  # Chinese has no spaces, so a name may be anywhere in a run
                 if len(name) > 1 and has_cjk(name) and name in word:
-                    yield (
-                        name,
-                        self.owners[at],
-                        number,
-                        number + 1,
-                        chinese_share(name, self._without_crops(name, word)),
-                    )
+                    share = chinese_share(name, self._without_crops(name, word))
+                    yield name, self.owners[at], number, number + 1, share
 
     def _without_crops(self, name: str, run: str) -> str:
         """Return a run of Chinese characters without names of crops before a name in it."""
@@ -181,19 +170,12 @@ class NamesIndex:
             before = before.replace(crop, "")
         return before + separator + behind
 
-    def _candidates(self, query: str) -> list[int]:
-        scores = self._name_scores(query)
-        best = np.argsort(-scores, kind="stable")[:_TRIED]
-        return [int(at) for at in best if scores[at] > 0.15]
-
-    def _windows(self, at: int, words: Sequence[str]) -> Iterable[tuple[float, int, int]]:
+    def _windows(self, at: int, words: Sequence[str]) -> Iterable[tuple[int, int, float]]:
         name = self.names[at]
         plain = name.replace(" ", "")
-        if len(plain) < _LEAST_LETTERS:
-            return
         parts = name.split()
-        size = len(parts)
-        for width in range(max(1, size - 1), size + 2):
+        widths = range(max(1, len(parts) - 1), len(parts) + 2) if len(plain) >= _LEAST_LETTERS else ()
+        for width in widths:
             for start in range(len(words) - width + 1):
                 window = words[start : start + width]
                 joined = "".join(window)
@@ -207,7 +189,7 @@ class NamesIndex:
                 for word in window:
                     if len(word) > 2 and word in self.lexicon and stem(word) not in self._words[at]:
                         similarity *= 1 - len(word) / max(1, len(joined))
-                yield similarity, start, start + width
+                yield start, start + width, similarity
 
     def _name_scores(self, query: str) -> NDArray[np.float64]:
         """Return the score of each name with the question or with the corrected question, whichever is higher."""
@@ -268,10 +250,6 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     if len(words) > 1 and words[-1] in ("disease", "virus"):
         words = words[:-1]
     return hosts, _stemmed(" ".join(words))
-
-
-def _hosts_of_names(entry: Entry) -> frozenset[str]:
-    return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
 
 
 def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:

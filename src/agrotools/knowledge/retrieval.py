@@ -133,10 +133,8 @@ class KnowledgeIndex:
         if not accepted:
             return []
         best = accepted[0]
-        closest = [
-            item for item in accepted if item.score >= best.score - NEAR and (best.name < 1.0 or item.name >= 1.0)
-        ]
-        closest = closest[:top_k]
+        near = (item for item in accepted if item.score >= best.score - NEAR)
+        closest = [item for item in near if best.name < 1.0 or item.name >= 1.0][:top_k]
         return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
 
     def similarly_named(self, query: str, *, kind: Kind | None = None, crop: str | None = None) -> list[Entry]:
@@ -151,13 +149,10 @@ class KnowledgeIndex:
 
     def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[Evidence]:
         """Return the evidence for candidate entries, best first, accepted or not."""
-        if allowed is None:
-            allowed = np.ones(len(self.entries), bool)
+        allowed = self._allowed(None, None) if allowed is None else allowed
         question = self._question(query)
         matches = {number: match for number, match in self.names.matches(query).items() if allowed[number]}
-        whole = dict.fromkeys(self.names.exact(query), 1.0)
-        for number, surely in self.names.parts(query).items():
-            whole.setdefault(number, surely)
+        whole = self.names.parts(query) | dict.fromkeys(self.names.exact(query), 1.0)
         words = folded(query).split()
         looks, chances = by_looks(self.looks.features([word.terms for word in question], query), allowed)
         credits, shares = self._credits(question)
@@ -166,15 +161,13 @@ class KnowledgeIndex:
         name_scores = np.zeros(len(self.entries))
         for number, ways in matches.items():
             name_scores[number] = max(way.similarity * (way.end - way.start) for way in ways)
-        rankings = [name_scores, self.names.gram_scores(query), text_scores]
-        fused = np.zeros(len(self.entries))
-        for values in rankings:
-            fused += _reciprocal_ranks(np.where(allowed, values, 0.0))
+        rankings = (name_scores, self.names.gram_scores(query), text_scores)
+        fused = np.sum([_reciprocal_ranks(np.where(allowed, values, 0.0)) for values in rankings], axis=0)
         order = dict.fromkeys(number for number in sorted(whole) if allowed[number])
         for values in (np.where(allowed, shares, 0.0), fused, chances):
             best = np.argsort(-values, kind="stable")[:_CONSIDERED]
             order |= dict.fromkeys(int(at) for at in best if values[at] > 0)
-        match = [
+        found = [
             self._best_evidence(
                 query,
                 question,
@@ -191,34 +184,25 @@ class KnowledgeIndex:
         def rank_of(item: Evidence) -> float:
             return _LOOKS_RANK if not item.name and self.looks.described[item.entry] else item.rank_score
 
-        return sorted(match, key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]))
+        return sorted(found, key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]))
 
-    def _question(self, query: str) -> list["_Word"]:
+    def _question(self, query: str) -> list[_Word]:
         """Return the words of a question with their matching terms and weights."""
         asking = asking_terms()
-        question_words: list[_Word] = []
+        question: list[_Word] = []
         for word in folded(query).split():
-            instead = self.names.lexicon.corrections(word)
-            word_terms = terms(word)
-            if instead:
+            meant, credit, weigh = terms(word), 1.0, sum
+            if instead := tuple(term for other in self.names.lexicon.corrections(word) for term in terms(other)):
                 # A slip has the weight of the rarest word it may stand for; a match of a more common word counts less.
-                alternatives = tuple(term for other in instead for term in terms(other))
-                if alternatives:
-                    weight = max(map(self.sections.weight, alternatives))
-                    question_words.append(
-                        _Word(alternatives, SLIP, weight, all(term in asking for term in alternatives))
-                    )
-                    continue
-            weight = sum(map(self.sections.weight, word_terms))
-            question_words.append(
-                _Word(word_terms, 1.0, weight, not word_terms or all(term in asking for term in word_terms))
-            )
-        return question_words
+                meant, credit, weigh = instead, SLIP, max
+            weight = weigh(map(self.sections.weight, meant))
+            question.append(_Word(meant, credit, weight, asks=all(term in asking for term in meant)))
+        return question
 
     def _best_evidence(
         self,
         query: str,
-        question: Sequence["_Word"],
+        question: Sequence[_Word],
         number: int,
         credits: NDArray[np.float64],
         ways: Sequence[NameMatch],
@@ -294,7 +278,7 @@ class KnowledgeIndex:
         share = min(OTHER, letters / (letters + len("".join(foreign))))
         return replace(way, similarity=way.similarity * share, other=way.similarity >= NAMED_ALIKE)
 
-    def _credits(self, question: Sequence["_Word"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _credits(self, question: Sequence[_Word]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the credit of each word of the question for each entry, (words, entries), and its total, (entries,).
 
         Credits are those of the single passage of an entry that accounts for most of the question; totals are weighted.
@@ -335,19 +319,15 @@ class KnowledgeIndex:
         self, numbers: Sequence[int], scores: Sequence[float], query: str, topic: Section | None, top_k: int
     ) -> list[Hit]:
         """Return the best passage of each entry; a single entry is followed by its other passages."""
+        section, documents = section_asked(query), self.sections.documents
         values = self.sections.scores(terms(query))
-        section = section_asked(query)
-        values = values + (1.0 + values.max(initial=0.0)) * np.array(
-            [item.section == section for item in self.sections.documents]
-        )
-        hits: list[Hit] = []
-        spare: list[Hit] = []
-        for number, score in zip(numbers, scores, strict=True):
-            ordered = self._ordered(number, values, topic)
-            hits += [Hit(self.entries[number], self.sections.documents[at], score) for at in ordered[:1]]
-            if not spare:
-                spare = [Hit(self.entries[number], self.sections.documents[at], score) for at in ordered[1:]]
-        return [*hits[:1], *spare, *hits[1:]][:top_k] if len(hits) == 1 else hits[:top_k]
+        values = values + (1.0 + values.max(initial=0.0)) * np.array([item.section == section for item in documents])
+        most = None if len(numbers) == 1 else 1
+        return [
+            Hit(self.entries[number], documents[at], score)
+            for number, score in zip(numbers, scores, strict=True)
+            for at in self._ordered(number, values, topic)[:most]
+        ][:top_k]
 
     def _ordered(self, number: int, values: NDArray[np.float64], topic: Section | None) -> list[int]:
         places = self._of_entry[number]

@@ -29,23 +29,17 @@ class Document:
     claims: tuple[Claim, ...]
 
 
-def documents(entries: Sequence[Entry]) -> list[Document]:
-    """Return the passages of the entries in order, with each entry's names first."""
-    out: list[Document] = []
-    for number, entry in enumerate(entries):
-        out.append(Document(number, "names", ()))
-        sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
-        out += [Document(number, section, entry.claims_of(section)) for section in sections]
-    return out
-
-
 class SectionsIndex:
     """BM25 (Robertson and Zaragoza 2009; Lucene's variant) over passages, by ``bm25s``."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         from bm25s import BM25
 
-        self.documents = documents(entries)
+        self.documents: list[Document] = []
+        for number, entry in enumerate(entries):
+            self.documents.append(Document(number, "names", ()))
+            sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
+            self.documents += [Document(number, section, entry.claims_of(section)) for section in sections]
         corpus = [list(_words_of(entries[item.entry], item)) for item in self.documents]
         self._vocabulary = {word for words in corpus for word in words}
         self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None
@@ -121,13 +115,9 @@ class AppearanceIndex:
     """Sentences on appearance, compared with questions."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        owners: list[int] = []
-        units: list[tuple[str, ...]] = []
         entry_of_name = _names(entries)
-        for number, entry in enumerate(entries):
-            for text in _sentences(entry, entry_of_name):
-                owners.append(number)
-                units.append(terms(text))
+        sentences = [(at, terms(text)) for at, entry in enumerate(entries) for text in _sentences(entry, entry_of_name)]
+        owners, units = [at for at, _ in sentences], [unit for _, unit in sentences]
         self._hosts = [frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries]
         self._kinds = [entry.kind for entry in entries]
         self._count = len(entries)
@@ -185,16 +175,12 @@ class AppearanceIndex:
         out[:, 3] = unit
         out[:, 4] = self._paired(tuple(best))
         if question_hosts:
-            same_host = np.array([bool(question_hosts & hosts) for hosts in self._hosts])
-            any_host = np.array([bool(hosts) for hosts in self._hosts])
-            out[:, 5] = same_host
-            out[:, 6] = any_host & ~same_host
-        creature = bool(_CREATURE & weights.keys())
-        weed = bool(_WEED & weights.keys())
-        out[:, 7] = [(1.0 if kind == "pest" else -1.0) if creature else 0.0 for kind in self._kinds]
-        out[:, 8] = [(1.0 if kind == "weed" else -1.0) if weed else 0.0 for kind in self._kinds]
-        strange = sum(weight for term, weight in weights.items() if term not in self._idf)
-        out[:, 9] = strange / total
+            out[:, 5] = [bool(question_hosts & hosts) for hosts in self._hosts]
+            out[:, 6] = [bool(hosts) and not question_hosts & hosts for hosts in self._hosts]
+        for column, kind, words_of_kind in ((7, "pest", _CREATURE), (8, "weed", _WEED)):
+            if words_of_kind & weights.keys():
+                out[:, column] = [1.0 if each == kind else -1.0 for each in self._kinds]
+        out[:, 9] = sum(weight for term, weight in weights.items() if term not in self._idf) / total
         if sorts := _SORTS & weights.keys():
             columns = [self._column[term] for term in sorts if term in self._column]
             known = np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel() if columns else np.zeros(self._count)

@@ -169,7 +169,7 @@ class Lexicon:
         self.words = tuple(sorted(set(words)))
         self._word_set = frozenset(self.words)
         counts = [[word.count(letter) for letter in _LETTERS] for word in self.words]
-        self._counts = np.array(counts or [[0] * len(_LETTERS)], np.int16)
+        self._counts = np.array(counts, np.int16).reshape(-1, len(_LETTERS))
         self._found: dict[str, tuple[str, ...]] = {}
 
     def __contains__(self, word: str) -> bool:
@@ -190,12 +190,8 @@ class Lexicon:
         # A slip changes at most two letter counts, so few words remain to be compared letter by letter.
         letter_counts = np.array([word.count(letter) for letter in _LETTERS], np.int16)
         apart = np.abs(self._counts - letter_counts).sum(axis=1)
-        near = [
-            (edit_distance(self.words[at], word), self.words[at])
-            for at in np.flatnonzero(apart <= 2 * most)
-            if at < len(self.words) and len(self.words[at]) >= 4
-        ]
-        near = sorted(item for item in near if item[0] <= most)
+        tried = (self.words[at] for at in np.flatnonzero(apart <= 2 * most) if len(self.words[at]) >= 4)
+        near = sorted((distance, known) for known in tried if (distance := edit_distance(known, word)) <= most)
         return tuple(known for distance, known in near if distance == near[0][0])[:_MOST_CORRECTIONS]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.rows import SUFFIXES, TABLES, read_rows
+from agrotools.benchmarks.values import SUFFIXES, TABLES, read_rows
 from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole

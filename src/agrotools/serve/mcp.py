@@ -5,32 +5,233 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from urllib.parse import quote, unquote
 
-from agrotools.agents.mcp_server import http_server, is_token, tool_server
-from agrotools.core import UsageError
+from agrotools.agents.images import result_pictures
+from agrotools.agents.llm import error_data
+from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, http_server, is_token, tool_server
+from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
+from agrotools.core import (
+    AgrotoolsError,
+    ErrorInfo,
+    Observation,
+    RunStoreError,
+    ToolCall,
+    ToolError,
+    ToolOutcome,
+    UsageError,
+)
 from agrotools.core.files import cache_dir
 from agrotools.core.processes import on_stop_signal
-from agrotools.serve.folder_tools import (
-    INSTRUCTIONS,
-    RECORDED,
-    FolderTools,
-    check_tools,
-    encoded_schema,
-    open_workspace,
-)
-from agrotools.serve.recording import SessionRecorder
-from agrotools.tools import AGROTOOLS
+from agrotools.core.taxonomy import CONVENTIONS
+from agrotools.serve.recording import FolderWorkspace, SessionRecorder
+from agrotools.tools import AGROTOOLS, get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.result import certificate
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+
+
+RESULTS = "agrotools-results"
+"""Folder of the files that tools write, in the workspace."""
+CERTIFICATE_KEY = "agrotools/certificate"
+"""Key in ``_meta`` of a result: how accurate the tool was in the accuracy studies."""
+_URI = "agrotools://results/"
+_LISTED_FILES = 500
+_LARGEST_RESOURCE = 64 * 2**20
+_PROGRESS_S = 1.0
+_ABOUT_NAMES = ("file_not_found", "path_outside_workspace")
+_Value = TypeVar("_Value")
+
+
+def check_tools(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names without repetitions; UsageError if a tool does not exist or cannot be loaded."""
+    return tuple(get_tool(name).spec.name for name in dict.fromkeys(names))
+
+
+LIST_FILES = ToolDescription(
+    "list_files",
+    "List the files of the workspace that the tools can open, by the names that their arguments take.",
+    {
+        "type": "object",
+        "properties": {"folder": {"type": "string", "description": "Only files below this subfolder.", "default": "."}},
+    },
+)
+BEGIN_TASK = ToolDescription(
+    "begin_task",
+    "Call this first for every new question of the user. The tool calls after it are recorded as work on it.",
+    {
+        "type": "object",
+        "properties": {"question": {"type": "string", "description": "The question in the user's own words."}},
+        "required": ["question"],
+    },
+)
+END_TASK = ToolDescription(
+    "end_task",
+    "Call this after the last tool call on a question, with the answer that the user gets.",
+    {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+)
+_PLAIN = {
+    "list_files": (LIST_FILES, "folder"),
+    "begin_task": (BEGIN_TASK, "question"),
+    "end_task": (END_TASK, "answer"),
+}
+INSTRUCTIONS = (
+    "Tools that measure, count and recognise things in agricultural images. Files are named relative to the workspace "
+    "(see list_files). Each result says in `notes` how it was obtained and in `flags` where it may be wrong; report "
+    f"both. Pictures and tables that a tool writes are in {RESULTS}/ and may be used in later calls. A region is a "
+    f"{CONVENTIONS['region']}; gsd_m is the {CONVENTIONS['pixel size']}; bands are "
+    f"given as {CONVENTIONS['bands']}."
+)
+RECORDED = " Calls are recorded: begin every question with begin_task, and end it with end_task."
+
+
+def open_workspace(folder: Path) -> FolderWorkspace:
+    """Return the workspace of a folder.
+
+    Raises:
+        UsageError: there is no such folder, or the place of the results is a link or a file.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="--workspace names the folder of your files")
+    root = folder.resolve()
+    results = root / RESULTS
+    if os.path.lexists(results) and (results.is_symlink() or not results.is_dir()):
+        raise UsageError(f"{results} is not a folder", hint="results are written there: move it away")
+    return FolderWorkspace((), results, root)
+
+
+def encoded_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's result as clients get it: files by name, null for numbers without a value."""
+
+    def encoded(value: Any, *, is_schema: bool = True) -> Any:
+        if isinstance(value, list):
+            return [encoded(item) for item in cast("list[Any]", value)]
+        if not isinstance(value, dict):
+            return value
+        schema = cast("dict[str, Any]", value)
+        kept = {key: item for key, item in schema.items() if not (is_schema and key == "title")}
+        plain = {key: encoded(item, is_schema=key not in ("properties", "$defs")) for key, item in kept.items()}
+        return {**plain, "type": ["number", "null"]} if is_schema and plain.get("type") == "number" else plain
+
+    schema = get_tool(name).result_type.model_json_schema(mode="serialization")
+    if "Artifact" in schema.get("$defs", {}):
+        schema["$defs"]["Artifact"] = {"type": "string", "description": "name of a file"}
+    return encoded(schema)
+
+
+@dataclass(frozen=True)
+class FolderTools:
+    """Tools on the files of a workspace, run by an executor, with a recorder of sessions or without one."""
+
+    names: Sequence[str]
+    executor: ToolExecutor
+    workspace: FolderWorkspace
+    recorder: SessionRecorder | None = None
+
+    @property
+    def service(self) -> ToolService:
+        """The functions of an MCP server."""
+        return ToolService(self._descriptions, self._call, self._read)
+
+    def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
+        tools = [ToolDescription(**spec.offered(open_maps=True)) for spec in tool_specs(self.names)]
+        return [*tools, LIST_FILES, *([BEGIN_TASK, END_TASK] if self.recorder else [])]
+
+    async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, report: ReportProgress) -> ToolReply:
+        try:
+            if tool in _PLAIN and (self.recorder or tool == LIST_FILES.name):
+                return ToolReply({"result": await self._run_plain(tool, arguments, headers)})
+            workspace, call = replace(self.workspace, opened={}), ToolCall(tool=tool, arguments=arguments)
+            try:
+                outcome = await _reporting(self.executor.run(call, workspace, self.names), tool, report)
+            except ToolError as error:
+                outcome = ToolOutcome(Observation(error=error.info))
+            try:
+                if self.recorder is not None:
+                    await self.recorder.add_call(_session(headers), call, outcome, workspace)
+            except (RunStoreError, OSError) as error:  # such as a full disk: the user still gets the result
+                sys.stderr.write(f"the call of {tool} is not recorded: {error}\n")
+            return await asyncio.to_thread(self._reply, tool, outcome.observation)
+        except AgrotoolsError as error:
+            return ToolReply({"error": _error(error)})
+
+    async def _run_plain(self, tool: str, arguments: dict[str, Any], headers: Headers) -> dict[str, Any]:
+        description, argument = _PLAIN[tool]
+        text = arguments.get(argument, "." if tool == LIST_FILES.name else None)
+        if not isinstance(text, str) or not text.strip() or arguments.keys() - {argument}:
+            raise ToolError("invalid_argument", f"{tool} takes a text {argument!r} alone", argument=argument)
+        if description is LIST_FILES:
+            names = await asyncio.to_thread(self.workspace.names, text, limit=_LISTED_FILES + 1)
+            return {"files": names[:_LISTED_FILES], "complete": len(names) <= _LISTED_FILES}
+        assert self.recorder is not None
+        note = self.recorder.begin if description is BEGIN_TASK else self.recorder.end
+        return {"recorded_as": note(_session(headers), text)}
+
+    def _reply(self, tool: str, observation: Observation) -> ToolReply:
+        if observation.error is not None:
+            return ToolReply({"error": _shown(observation.error)})
+        made = observation.artifacts
+        links = [Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in made]
+        meta = {CERTIFICATE_KEY: certificate(tool, get_tool(tool).version)}
+        pictures = [Picture(*each) for each in result_pictures(made, self.workspace.artifacts)]
+        return ToolReply({"result": observation.result or {}}, pictures, links, meta)
+
+    def _read(self, uri: str) -> tuple[str, bytes]:
+        """Return media type and content of a file that a tool wrote; KeyError if there is none."""
+        from mimetypes import guess_type
+
+        name = unquote(uri.removeprefix(_URI))
+        results = FolderWorkspace((), self.workspace.artifacts, self.workspace.artifacts)
+        try:
+            if not uri.startswith(_URI) or self.workspace.artifacts.is_symlink():
+                raise KeyError(uri)
+            path = results.resolve(name)
+            if path.stat().st_size > _LARGEST_RESOURCE:
+                raise KeyError(uri)
+            return guess_type(name)[0] or "application/octet-stream", path.read_bytes()
+        except (ToolError, OSError) as error:
+            raise KeyError(uri) from error
+
+
+async def _reporting(work: Coroutine[Any, Any, _Value], tool: str, report: ReportProgress) -> _Value:
+    """Await ``work``, reporting progress every second; if the client goes away, the work is cancelled."""
+    running, started = asyncio.ensure_future(work), time.monotonic()
+    try:
+        while not (await asyncio.wait({running}, timeout=_PROGRESS_S))[0]:
+            seconds = round(time.monotonic() - started)
+            with suppress(Exception):  # the client no longer listens
+                await report(seconds, None, f"{tool}: {seconds} s")
+        return running.result()
+    finally:
+        running.cancel()
+
+
+def _session(headers: Headers) -> str:
+    """Return the id of the client's session; empty over standard input and for protocols without sessions."""
+    return headers.get("mcp-session-id", "")
+
+
+def _shown(error: ErrorInfo) -> dict[str, Any]:
+    hint = {"hint": "list_files names the files"} if error.kind in _ABOUT_NAMES else {}
+    return {**hint, **error_data(error)}
+
+
+def _error(error: AgrotoolsError) -> dict[str, Any]:
+    if isinstance(error, ToolError):
+        return _shown(error.info)
+    hint = {"hint": error.hint} if error.hint else {}
+    return {"kind": "usage" if isinstance(error, UsageError) else "tool_failed", "message": error.message, **hint}
+
 
 TOKEN_VARIABLE = "AGROTOOLS_MCP_TOKEN"
 _SHORTEST_TOKEN = 16
@@ -137,7 +338,6 @@ def client_configuration(client: Client, arguments: Sequence[str]) -> tuple[str,
         "vscode": ".vscode/mcp.json in your project",
     }[client]
     if client == "claude-code":
-        place += (
-            f". Instead of the file: claude mcp add agrotools -- {shlex.join([command['command'], *command['args']])}"
-        )
+        line = shlex.join([command["command"], *command["args"]])
+        place += f". Instead of the file: claude mcp add agrotools -- {line}"
     return json.dumps(content, indent=2), place

@@ -1,4 +1,4 @@
-"""Recording of real use: the calls of MCP clients as a run folder without gold answers.
+"""Workspace of a server, and recording of real use: the calls of MCP clients as a run folder without gold answers.
 
 Each task of a client (from ``begin_task`` to the next one, at most 50 calls or 200 kB) is a record, written again
 after every call, so that nothing is lost when the client ends the server. The files that tools opened are copied into
@@ -6,18 +6,19 @@ the run.
 """
 
 import asyncio
+import errno
+import os
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from agrotools.core import (
+    Artifact,
     Record,
     ReferenceStep,
     ReferenceTrajectory,
@@ -31,14 +32,94 @@ from agrotools.core import (
 )
 from agrotools.core.base import RunStoreError
 from agrotools.core.files import copy_whole, sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.record import rename_texts
 from agrotools.core.slot import UnansweredSlot
 from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, BenchmarkHeader
 from agrotools.formats.writing import header_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.store import RunStore
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import tool_specs, tool_versions
+from agrotools.tools.workspace import (
+    ARTIFACT_NAME,
+    SUFFIX,
+    Workspace,
+    file_not_found,
+    path_inside,
+    read_sidecar,
+    regular_file,
+    sidecars,
+    write_artifact,
+)
+
+
+@dataclass(frozen=True)
+class FolderWorkspace(Workspace):
+    """All files of a folder by relative name, with metadata from their sidecars. ``root`` is the folder.
+
+    Links are followed only within the folder. ``opened`` collects the files that were resolved, by the name given.
+    """
+
+    opened: dict[str, Path] = field(default_factory=dict[str, Path])
+
+    def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
+        """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
+        assert self.root is not None
+        given, hint = name, "use the name of a file relative to the workspace, as in photos/field.jpg"
+        name = path_inside(name, hint)
+        path, made = self.root / name, self.artifacts / name
+        if os.path.lexists(path):
+            self.opened[given] = real = regular_file(path, name, within=self.root)
+            return real
+        if ARTIFACT_NAME.fullmatch(name) and os.path.lexists(made):
+            return regular_file(made, name, within=self.artifacts)
+        raise file_not_found(name, self.names(limit=1000), close_to=name)
+
+    def info(self, name: str) -> SampleFile | None:
+        """Return the metadata in the sidecar of a file, or None.
+
+        Raises:
+            ToolError: ``unreadable_file`` (the sidecar is invalid), ``path_outside_workspace`` (it is such a link).
+        """
+        path = self.resolve(name)
+        for sidecar in sidecars(path):
+            if os.path.lexists(sidecar):
+                regular_file(sidecar, sidecar.name, within=self.root)
+        return read_sidecar(path)
+
+    def keep(self, artifact: Artifact, content: bytes) -> Artifact:
+        """Write an artifact under a name that is unused, also in the folder itself.
+
+        Raises:
+            OSError: it cannot be written, or the folder of artifacts is a link.
+        """
+        assert self.root is not None
+        if self.artifacts.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(self.artifacts))
+        return write_artifact(self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()})
+
+    def names(self, within: str = ".", *, limit: int) -> list[str]:
+        """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
+
+        Raises:
+            ToolError: ``path_outside_workspace``; ``file_not_found``: there is no such subfolder.
+        """
+        assert self.root is not None
+        found: list[str] = []
+        start = self.root / path_inside(within)
+        if not os.path.lexists(start):
+            raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
+        for folder, subfolders, files in os.walk(start):
+            if not Path(folder).resolve().is_relative_to(self.root):
+                raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
+            visible = (each for each in subfolders if each[0] != ".")
+            subfolders[:] = sorted(each for each in visible if Path(folder, each) != self.artifacts)
+            shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
+            found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
+            if len(found) >= limit:
+                break
+        return found
+
 
 NOT_STATED = "(not stated)"
 """Query of a session whose client did not call ``begin_task``."""
@@ -79,14 +160,12 @@ class _Session:
             answer=(UnansweredSlot(name="answer", label="the answer to the question"),),
             no_tool_eligible=False,
         )
-        ended = "answered" if self.answer is not None else "max_steps"
-        reason = "" if self.answer is not None else "the client gave no answer with end_task"
-        return Record(
-            sample=sample,
-            mode="end-to-end",
-            trajectory=Trajectory(steps=steps, termination=ended, reason=reason),
-            seconds=sum(step.seconds for step in steps),
-        )
+        trajectory = Trajectory(steps=steps, termination="answered")
+        if self.answer is None:
+            reason = "the client gave no answer with end_task"
+            trajectory = Trajectory(steps=steps, termination="max_steps", reason=reason)
+        seconds = sum(step.seconds for step in steps)
+        return Record(sample=sample, mode="end-to-end", trajectory=trajectory, seconds=seconds)
 
 
 class SessionRecorder:
@@ -151,8 +230,7 @@ class SessionRecorder:
                 if name not in session.files:
                     session.files[name] = await asyncio.to_thread(self._keep, name, path, workspace, session)
             await self._store.keep_artifacts(outcome.observation, workspace.artifacts)
-            renamed = _renamed(call.arguments, {name: file.name for name, file in session.files.items()})
-            assert isinstance(renamed, dict)
+            renamed = rename_texts(call.arguments, {name: file.name for name, file in session.files.items()})
             step = Step(
                 turn=len(session.steps),
                 kind="call",
@@ -222,15 +300,6 @@ def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
         epochs=1,
         sample_ids=(),
     )
-
-
-def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
-    """Return ``value`` with every text that is a key of ``names`` replaced."""
-    if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
 
 
 def reference_of(trajectory: Trajectory) -> ReferenceTrajectory:

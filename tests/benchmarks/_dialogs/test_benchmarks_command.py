@@ -16,7 +16,6 @@ from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
 from support.made_gta import plain_entry, write_entries, write_gta
 from support.made_thinkgeo import write_thinkgeo
-from support.text_benchmark import write_text_benchmark
 
 
 @pytest.fixture(scope="module")
@@ -60,28 +59,28 @@ def test_check_tells_sound_files_from_counts_that_differ(data: Path) -> None:
     assert "not sound" in result.stdout
 
 
-def test_check_says_where_files_belong_and_are_to_be_had(tmp_path: Path) -> None:
-    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
-    (folder / "image" / "image_1.jpg").unlink()
-    result = said("check", "gta", str(tmp_path))
-    assert f"(expected at {folder.resolve() / 'image' / 'image_1.jpg'})" in result.stdout
-    assert "releases/download/v0.1.0/gta_dataset.zip" in result.stdout
-
-
-@pytest.mark.parametrize("content", ["{", "[3]", '[{"name": 3, "inputs": []}]', '{"a": {"name": "a", "inputs": 3}}'])
+@pytest.mark.parametrize("content", ["{", '[{"name": 3, "inputs": []}]', '{"a": {"name": "a", "inputs": 3}}'])
 def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path, content: str) -> None:
     write_entries(tmp_path, {"0": plain_entry()})
     (tmp_path / "toolmeta.json").write_text(content)
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
-def test_check_says_what_to_put_where(tmp_path: Path) -> None:
+def test_check_says_what_to_put_where_and_that_files_and_splits_are_missing(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
         assert result.exit_code == 2
         assert words in result.stdout
         assert json.loads(said("check", name, str(tmp_path), "--json").stdout)["sound"] is False
     assert isinstance(said("check", "gat").exception, UsageError)
+    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
+    (folder / "image" / "image_1.jpg").unlink()
+    result = said("check", "gta", str(tmp_path))
+    assert f"(expected at {folder.resolve() / 'image' / 'image_1.jpg'})" in result.stdout
+    assert "releases/download/v0.1.0/gta_dataset.zip" in result.stdout
+    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
+    result = said("check", "thinkgeo", str(tmp_path))
+    assert (result.exit_code, "the SAR split is not there" in result.stdout) == (0, True)
 
 
 def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> None:
@@ -94,21 +93,9 @@ def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> Non
     assert description_png(describe(load_benchmark("gta", data))) == picture
     result = said("describe", "thinkgeo", "--data-root", str(data), "-o", "split=all", "--out", str(tmp_path), "--json")
     told = json.loads(result.stdout)
-    assert (told["questions"], told["calls"], told["modes"]) == (
-        486,
-        1778,
-        {"no-tool": 404, "step-by-step": 486, "end-to-end": 486},
-    )
+    assert (told["questions"], told["calls"]) == (486, 1778)
+    assert told["modes"] == {"no-tool": 404, "step-by-step": 486, "end-to-end": 486}
     assert told["groups"]["difficulty"] == {"easy": 281, "hard": 155}
-    assert told["figure"] == str(tmp_path / "thinkgeo.png")
-
-
-def test_any_benchmark_can_be_described(tmp_path: Path) -> None:
-    folder = write_text_benchmark(tmp_path / "mine", 3)
-    described = describe(load_benchmark(str(folder)))
-    assert (described.name, described.questions, described.calls) == ("questions", 3, 0)
-    assert described.modes == {"no-tool": 3, "end-to-end": 3}
-    assert description_png(described).startswith(b"\x89PNG")
     write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
     questions = describe(load_benchmark("agrieval", tmp_path))
     assert (questions.modes, questions.tools) == ({"no-tool": 40}, {})
@@ -119,10 +106,3 @@ def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> Non
     assert described.calls > 0
     assert "other" not in " ".join(described.category_combinations)
     assert "SI" not in described.families
-
-
-def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
-    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
-    result = said("check", "thinkgeo", str(tmp_path))
-    assert result.exit_code == 0
-    assert "the SAR split is not there" in result.stdout

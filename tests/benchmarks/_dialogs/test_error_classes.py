@@ -1,3 +1,5 @@
+import pytest
+
 from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
 from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
 from agrotools.core import (
@@ -10,7 +12,6 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     Step,
-    Termination,
     ToolCall,
     Trajectory,
     Unparseable,
@@ -47,27 +48,22 @@ def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
     assert [*errors.samples["no_response"]] == ["1"]
 
 
-def errors_of_records(records):
+def errors_of(record):
     errors = Errors()
-    for each in records:
-        add_record(each, errors)
-    return errors
+    add_record(record, errors)
+    return counted(errors)
 
 
-def record(steps, termination: Termination = "answered", **changes):
-    reference = ReferenceTrajectory(
-        steps=(ReferenceStep(tool="count_objects", arguments={}, thought="count the trees"),)
-    )
-    sample = plain_sample("s1", reference=reference, toolset=("count_objects", "calculate"))
-    trajectory = Trajectory(steps=tuple(steps), termination=termination)
-    return Record(sample=sample, mode="end-to-end", trajectory=trajectory, **changes)
+def record(steps):
+    call = ReferenceStep(tool="count_objects", arguments={}, thought="count the trees")
+    sample = plain_sample("s1", reference=ReferenceTrajectory(steps=(call,)), toolset=("count_objects", "calculate"))
+    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination="answered"))
 
 
 def made(tool, turn=0, error=None, thought="", **arguments):
-    observation = Observation(error=ErrorInfo(kind=error, message="x")) if error else Observation(result={})
-    return Step(
-        turn=turn, kind="call", call=ToolCall(tool=tool, arguments=arguments), observation=observation, thought=thought
-    )
+    seen = Observation(error=ErrorInfo(kind=error, message="x")) if error else Observation(result={})
+    call = ToolCall(tool=tool, arguments=arguments)
+    return Step(turn=turn, kind="call", call=call, observation=seen, thought=thought)
 
 
 def test_errors_of_our_own_runs():
@@ -80,7 +76,7 @@ def test_errors_of_our_own_runs():
         Step(turn=4, kind="unparseable", text="?", reason="no call"),
         Step(turn=5, kind="answer", text="yes"),
     ]
-    assert counted(errors_of_records([record(steps)])) == {
+    assert errors_of(record(steps)) == {
         "repeated_tool": 1, "redundant_call": 1, "several_calls": 1, "wrong_tool_name": 1, "invalid_arguments": 1,
         "tool_error": 1, "format_error": 1,
     }  # fmt: skip
@@ -95,62 +91,45 @@ def test_errors_of_step_by_step_records():
     sample = plain_sample("s1", reference=ReferenceTrajectory(steps=steps), toolset=("calculate",))
     actions += (CallTools(calls=(ToolCall(tool="calculate", arguments={"x": 1}),)), Unparseable(text="?", reason="x"))
     given = Record(sample=sample, mode="step-by-step", actions=actions)
-    assert counted(errors_of_records([given])) == {
-        "several_calls": 1,
-        "wrong_tool_name": 1,
-        "single_step_answer": 1,
-        "invalid_arguments": 1,
-        "format_error": 1,
-    }
+    assert errors_of(given) == dict.fromkeys(
+        ("several_calls", "wrong_tool_name", "single_step_answer", "invalid_arguments", "format_error"), 1
+    )
     halted = given.model_copy(update={"actions": (Halt(termination="length"),)})
-    assert counted(errors_of_records([halted])) == {"format_error": 1}
+    assert errors_of(halted) == {"format_error": 1}
 
 
 STEP = {"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "red cup", "thought": "look at the cup"}
-WHOLE = {
-    "query": "q",
-    "filename": "f",
-    "reasoning_steps": [STEP],
-    "final_answer": {"value": "3 cups", "justification": "counted"},
-}
+ANSWER = {"value": "3 cups", "justification": "counted"}
+WHOLE = {"query": "q", "filename": "f", "reasoning_steps": [STEP], "final_answer": ANSWER}
 GOLD = {"0": {"final_answer": {"value": "3 cups", "justification": ""}, "reasoning_steps": [[STEP]]}}
 
 
-def errors_in(entry, data=GOLD):
-    return counted(errors_of_agent_x([{"0": entry}], data))
+RENAMED = {"step": 1, "task": "t", "tool": "OCR", "output": "cup", "thought": ""}
+OTHER = {**STEP, "tool_used": "Solver", "tool_output": "x", "thought": "so", "task": "y"}
 
 
-def test_errors_of_agent_x():
-    assert errors_in(WHOLE) == {}
-    assert errors_in({**WHOLE, "reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}) == {
-        "no_response": 1
-    }
-    assert errors_in({**WHOLE, "reasoning_steps": []}) == {"only_thought": 1, "single_step_answer": 1}
-    assert errors_in({**WHOLE, "reasoning_steps": [STEP, STEP]}) == {"repeated_tool": 1}
-    renamed = {"step": 1, "task": "t", "tool": "OCR", "output": "cup", "thought": ""}
-    assert errors_in({**WHOLE, "reasoning_steps": [renamed]}) == {}
-    assert errors_in({**WHOLE, "reasoning_steps": [{**STEP, "tool_used": "OCR, Solver"}]}) == {"several_calls": 1}
-    assert errors_in({**WHOLE, "reasoning_steps": [{**STEP, "tool_used": "Eye", "tool_output": None}]}) == {
-        "wrong_tool_name": 1,
-        "call_without_output": 1,
-    }
-    assert errors_in({**WHOLE, "final_answer": "3 cups"}) == {"invalid_format": 1, "answer_in_invalid_format": 1}
-    assert errors_in({**WHOLE, "final_answer": {"value": "two dogs", "justification": ""}}) == {"no_answer_keyword": 1}
-    assert errors_in(
-        {
-            **WHOLE,
-            "reasoning_steps": [{**STEP, "tool_used": "Solver", "tool_output": "x", "thought": "so", "task": "y"}],
-        }
-    ) == {"no_step_keyword": 1}
-    assert errors_in("text") == {"invalid_format": 1}
+@pytest.mark.parametrize(
+    ("changes", "errors"),
+    [
+        ({}, ()), ({"reasoning_steps": [RENAMED]}, ()),
+        ({"reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}, ("no_response",)),
+        ({"reasoning_steps": []}, ("only_thought", "single_step_answer")),
+        ({"reasoning_steps": [STEP, STEP]}, ("repeated_tool",)),
+        ({"reasoning_steps": [{**STEP, "tool_used": "OCR, Solver"}]}, ("several_calls",)),
+        ({"reasoning_steps": [{**STEP, "tool_used": "Eye", "tool_output": None}]},
+         ("wrong_tool_name", "call_without_output")),
+        ({"final_answer": "3 cups"}, ("invalid_format", "answer_in_invalid_format")),
+        ({"final_answer": {"value": "two dogs", "justification": ""}}, ("no_answer_keyword",)),
+        ({"reasoning_steps": [OTHER]}, ("no_step_keyword",)), (None, ("invalid_format",)),
+    ],
+)  # fmt: skip
+def test_errors_of_agent_x(changes, errors):
+    entry = "text" if changes is None else {**WHOLE, **changes}
+    assert counted(errors_of_agent_x([{"0": entry}], GOLD)) == dict.fromkeys(errors, 1)
 
 
 def test_keywords_are_told_by_a_fixed_rule():
-    assert keywords("The three cups are clearly on the table; a CUP, boxes and cherries") == [
-        "cup",
-        "table",
-        "box",
-        "cherry",
-    ]
+    text = "The three cups are clearly on the table; a CUP, boxes and cherries"
+    assert keywords(text) == ["cup", "table", "box", "cherry"]
     assert keywords("") == keywords("is of the 12 !?") == []
     assert len(keywords(" ".join(f"word{i}" for i in range(50)))) == 21

@@ -104,19 +104,14 @@ async def test_step_by_step_tells_what_the_published_agent_tells():
         ("system", "(1, 2, 3, 4) 7"),
         ("user", "Please summarize the chat history and give a final answer. Do not call any tools."),
     ]
+    for result, told in (({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])):
+        other = Scripted(CALL, "Final Answer: 7")
+        await run_step_by_step(agent(other, "step-by-step"), view(), reference(result))
+        assert other.sent(1)[4:-1] == told
     called, answered = actions
     assert called.calls == (ToolCall(tool="OCR", arguments={"image": "image_1.jpg"}),)
     assert (called.refused, called.thought) == (None, "I look.")
     assert answered.text == "7"
-
-
-@pytest.mark.parametrize(
-    ("result", "told"), [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])]
-)
-async def test_an_image_is_told_as_a_link_and_nothing_of_an_empty_result(result: dict[str, Any], told: Any):
-    model = Scripted(CALL, "Final Answer: 7")
-    await run_step_by_step(agent(model, "step-by-step"), view(), reference(result))
-    assert model.sent(1)[4:-1] == told
 
 
 async def test_end_to_end_tells_what_the_published_agent_tells():

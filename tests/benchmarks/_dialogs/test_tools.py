@@ -96,13 +96,12 @@ class TestCalculator:
         assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "expression")
 
 
-class TestBoxes:
-    @given(st.tuples(*[st.integers(0, 5000)] * 4))
-    def test_a_box_is_read_as_it_is_written(self, corners: tuple[int, int, int, int]) -> None:
-        x0, y0, across, down = corners
-        box = (x0, y0, x0 + across + 1, y0 + down + 1)
-        assert read_box(box_text(box)) == box
-        assert read_box(scored_text(box, 0.5).partition(", score")[0]) == box
+@given(st.tuples(*[st.integers(0, 5000)] * 4))
+def test_a_box_is_read_as_it_is_written(corners: tuple[int, int, int, int]) -> None:
+    x0, y0, across, down = corners
+    box = (x0, y0, x0 + across + 1, y0 + down + 1)
+    assert read_box(box_text(box)) == box
+    assert read_box(scored_text(box, 0.5).partition(", score")[0]) == box
 
 
 def test_pictures_are_drawn_on(tmp_path: Path) -> None:
@@ -136,6 +135,8 @@ class TestPaths:
     def test_a_path_that_ends_in_a_listed_name_is_that_file(self, workspace: Workspace, name: str) -> None:
         assert workspace.resolve(name, by_last_part=True) == Path(workspace.files[0].path)
         assert workspace.info(name).name == "image_1.png"
+        assert all(get_tool(tool).files_by_last_part for tool in SIGNATURES)
+        assert not get_tool("read_text").files_by_last_part
 
     @pytest.mark.parametrize(
         ("name", "kind"),
@@ -149,56 +150,30 @@ class TestPaths:
             workspace.resolve(name, by_last_part=True)
         assert caught.value.kind == kind
 
-    def test_other_tools_take_names_alone(self, workspace: Workspace) -> None:
-        with pytest.raises(ToolError):
-            workspace.resolve("image/image_1.png")
-        assert not get_tool("read_text").files_by_last_part
-        assert all(get_tool(name).files_by_last_part for name in SIGNATURES)
-
     def test_a_file_that_was_renamed_is_found_by_the_end_of_its_path(self, tmp_path: Path) -> None:
-        files: list[SampleFile] = []
-        for name, place in (
-            ("a.png", "before/a.png"),
-            ("a_2.png", "after/a.png"),
-            ("my_field.png", "after/my field.png"),
-        ):
-            path = tmp_path / place
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(b"x")
-            files.append(SampleFile(name=name, path=str(path), kind="image"))
+        places = {"a.png": "before/a.png", "a_2.png": "after/a.png", "my_field.png": "after/my field.png"}
+        for place in places.values():
+            (tmp_path / place).parent.mkdir(exist_ok=True)
+            (tmp_path / place).write_bytes(b"x")
+        files = [SampleFile(name=name, path=str(tmp_path / place), kind="image") for name, place in places.items()]
         workspace = Workspace(tuple(files), tmp_path / "made")
-        for path_in_call, place in (
-            ("/data/after/a.png", "after/a.png"),
-            ("before/a.png", "before/a.png"),
-            ("image/my field.png", "after/my field.png"),
-            ("a.png", "before/a.png"),
-        ):
-            assert workspace.resolve(path_in_call, by_last_part=True) == tmp_path / place
+        called = {"/data/after/a.png": "after/a.png", "before/a.png": "before/a.png", "a.png": "before/a.png"}
+        for path, place in {**called, "image/my field.png": "after/my field.png"}.items():
+            assert workspace.resolve(path, by_last_part=True) == tmp_path / place
         with pytest.raises(ToolError):
             workspace.resolve("/data/elsewhere/a.png", by_last_part=True)
 
     async def test_a_call_finds_its_file_and_the_next_one_what_it_made(self, workspace: Workspace) -> None:
         async with ToolExecutor(workers=1) as executor:
-            first = await executor.run(
-                ToolCall(tool="DrawBox", arguments={"image": "image/image_1.png", "bbox": "(1, 1, 20, 20)"}),
-                workspace,
-                GTA_TOOLS,
-            )
-            assert first.observation.result is not None, (first.observation.error, first.log)
-            made = first.observation.result["image"]
-            second = await executor.run(
-                ToolCall(tool="AddText", arguments={"image": f"image/{made}", "text": "A", "position": "lt"}),
-                workspace,
-                GTA_TOOLS,
-            )
-            missing = await executor.run(
-                ToolCall(tool="DrawBox", arguments={"image": "/etc/hostname", "bbox": "(1, 1, 20, 20)"}),
-                workspace,
-                GTA_TOOLS,
-            )
-        assert second.observation.result is not None, (second.observation.error, second.log)
-        assert (workspace.artifacts / str(second.observation.result["image"])).is_file()
-        assert missing.observation.error.kind == "path_outside_workspace"
+
+            async def made(tool: str, **arguments: str) -> Any:
+                return (await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, GTA_TOOLS)).observation
+
+            first = await made("DrawBox", image="image/image_1.png", bbox="(1, 1, 20, 20)")
+            second = await made("AddText", image=f"image/{first.result['image']}", text="A", position="lt")
+            missing = await made("DrawBox", image="/etc/hostname", bbox="(1, 1, 20, 20)")
+        assert (workspace.artifacts / str(second.result["image"])).is_file()
+        assert missing.error.kind == "path_outside_workspace"
 
 
 @pytest.mark.parametrize(("alias", "name"), [("gta2", "gta-2"), ("agent_x", "agent-x"), ("gta", "gta"), ("x", "x")])

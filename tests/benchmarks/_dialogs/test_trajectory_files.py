@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agrotools.benchmarks._dialogs.trajectory_files import failure_of
+from agrotools.benchmarks._dialogs.prediction_files import failure_of
 from agrotools.core import BenchmarkError
 from agrotools.scoring.predictions import compare_file
 from support.gta_files import answer, call

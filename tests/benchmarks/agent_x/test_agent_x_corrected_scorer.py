@@ -1,6 +1,6 @@
 import pytest
 
-from agrotools.benchmarks.agent_x.predictions import JudgeTable
+from agrotools.benchmarks.agent_x.judge import JudgeTable
 from agrotools.benchmarks.agent_x.score import generative_ids, score
 from agrotools.core import BenchmarkError
 

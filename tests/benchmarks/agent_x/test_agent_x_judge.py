@@ -30,9 +30,6 @@ def test_every_criterion_of_the_paper_is_asked_for_by_its_name_there():
     assert [question.slot for question in questions] == list(dict.fromkeys(question.slot for question in questions))
     assert {question.slot for question in questions} == set(COLUMNS)
     assert {question.metric for question in questions} == set(METRICS.values())
-
-
-def test_nothing_is_asked_about_a_prediction_without_steps_and_answer():
     assert agent_x_questions(GOLD, {"reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}) == []
     assert len(agent_x_questions(GOLD, {"reasoning_steps": [], "final_answer": {"value": "3"}})) == 12
 
@@ -71,15 +68,8 @@ def test_a_score_is_read(reply, value):
     assert read_judge_score(reply) == pytest.approx(value)
 
 
-NO_SCORES = (
-    "no idea",
-    "{'Score': 'high'}",
-    "{'Score': True}",
-    "{'Score': '1/0'}",
-    "{'Score': 7}",
-    "3 cups, 2 plates",
-    '{"score": 0}\nThe answer asks for {"score": 1}',
-)
+NO_SCORES = "no idea", "{'Score': 'high'}", "{'Score': True}", "{'Score': '1/0'}", "{'Score': 7}", "3 cups, 2 plates"
+NO_SCORES += ('{"score": 0}\nThe answer asks for {"score": 1}',)
 
 
 @pytest.mark.parametrize("reply", [*NO_SCORES, None, "", {"x": 1}, 10**400, float("nan")])

@@ -9,8 +9,7 @@ import pytest
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
-from agrotools.benchmarks.agent_x.load import arguments_of
+from agrotools.benchmarks.agent_x.load import arguments_of, frames_folder, frames_of
 from agrotools.benchmarks.agent_x.replies import gold_of
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, Sample
@@ -68,14 +67,14 @@ def test_a_whole_folder_has_the_published_counts_and_films_as_frames(whole: Benc
     assert Counter(sample.groups["input"] == "video" for sample in samples) == {False: 716, True: 112}
     assert Counter(sample.answer[0].type == "image_calls" for sample in samples) == {False: 606, True: 222}
     assert len(whole.toolset) == 14
-    assert set(Counter(sample.groups["environment"] for sample in samples)) == {
-        *("VCA", "WEB", "SEC", "DRIVE", "SPORT", "MATH")
-    }
+    assert {sample.groups["environment"] for sample in samples} == {*"VCA WEB SEC DRIVE SPORT MATH".split()}
     sample = next(sample for sample in whole.samples if sample.groups["input"] == "video")
     assert len(file_parts(whole.view(sample, "end-to-end").files)) == 2 * len(sample.files)
     assert all(file.path.startswith("video-frames/") and file.sha256 for file in sample.files)
-    assert sample.reference is not None
     assert sample.metadata["videos"] == [f"files/{sample.metadata['file_path']}"]
+    roots, places = file_roots("agent-x", whole.root.parent), Places([])
+    assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files), "reports find the frames"
+    assert file_roots("agent-x", whole.root / "nowhere") == file_roots("agrieval", whole.root) == []
 
 
 @pytest.mark.parametrize(("choice", "shades"), [("even", [10, 110, 193]), ("first", [10, 26, 43])])
@@ -86,16 +85,6 @@ def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades
     frames = frames_of(film, 3, choice)
     seen = [Image.open(frames_folder() / frame).convert("L").getpixel((40, 28)) for frame in frames]
     assert seen == [pytest.approx(shade, abs=6) for shade in shades]
-
-
-def test_reports_find_the_frames(tmp_path: Path) -> None:
-    root = written(tmp_path, {"0": [entry(file_path="film.avi, VCA_1.jpg")]})
-    write_video(root / "AgentX" / "files" / "film.avi", 8, frames=3)
-    (sample,) = load_benchmark("agent-x", root).samples
-    places = Places([])
-    roots = file_roots("agent-x", root)
-    assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files)
-    assert file_roots("agent-x", tmp_path / "nowhere") == file_roots("agrieval", root) == []
 
 
 @pytest.mark.parametrize(("content", "message"), [(b"", "it is empty"), (b"<!DOCTYPE html><html>", "it is a web page")])
@@ -130,16 +119,13 @@ FILES = {"VCA_1.jpg": "VCA_1.jpg", "my pic.png": "my_pic.png"}
         ("ObjectCounter", "my pic.png, text: cup", {"image": "my_pic.png", "text": "cup"}),
         ("ObjectCounter", ["my pic.png", "cup"], {"image": "my_pic.png", "text": "cup"}),
         ("ObjectCounter", ["a", "b", "c"], None),
-        (
-            "RegionDescriber",
-            "VCA_1.jpg, (1, 2, 30, 40), colour",
-            {"image": "VCA_1.jpg", "bbox": "(1, 2, 30, 40)", "attribute": "colour"},
-        ),
+        ("RegionDescriber", "VCA_1.jpg, (1, 2, 30, 40), colour",
+         {"image": "VCA_1.jpg", "bbox": "(1, 2, 30, 40)", "attribute": "colour"}),
         ("Calculator", "3 + 4, rounded", {"expression": "3 + 4, rounded"}),
         ("Calculator", None, None),
         ("Unknown", {"x": 1}, {"x": 1}),
     ],
-)
+)  # fmt: skip
 def test_inputs_are_told_apart_into_arguments(tool: str, given: Any, arguments: Any) -> None:
     assert arguments_of(tool, given, FILES) == arguments
 
@@ -164,9 +150,3 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, c
     assert message in error.value.message
     (sample,) = load_benchmark("agent-x", root, options={"faults": "leave-out"}).samples
     assert sample.id == "agent-x-003"
-
-
-def test_a_file_of_dialogs_is_not_taken_for_agent_x(tmp_path: Path) -> None:
-    write_json(tmp_path / "dataset.json", {"0": {"dialogs": []}})
-    with pytest.raises(BenchmarkError, match="GTA or ThinkGeo"):
-        load_benchmark("agent-x", tmp_path)

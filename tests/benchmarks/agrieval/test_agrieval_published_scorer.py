@@ -73,12 +73,8 @@ def test_where_nothing_is_read_the_mean_of_its_lots_is_the_credit():
     assert credit("BA", SEVEN, "multiple", "AB") == 1
 
 
-pieces = st.lists(
-    st.sampled_from(
-        ["答案", "选项", "是", "为", "正确", "错误", "综上所述", "A", "C", "F", "X", "，", " ", "故选", "中"]
-    ),
-    max_size=12,
-).map("".join)
+WORDS = ["答案", "选项", "是", "为", "正确", "错误", "综上所述", "A", "C", "F", "X", "，", " ", "故选", "中"]
+pieces = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
 
 
 @given(pieces, st.sampled_from(["single", "true_false", "multiple"]), st.integers(2, 7))
@@ -89,10 +85,8 @@ def test_a_quick_search_finds_what_a_plain_one_finds(text: str, kind: OptionKind
         assert _search(pattern, text, last, group) == (plain[group] if plain else None), pattern.pattern
 
 
-ROWS = [
-    json.loads(line)
-    for line in Path(__file__).with_name("rouge_of_packages.jsonl").read_text(encoding="utf-8").splitlines()
-]
+_LINES = Path(__file__).with_name("rouge_of_packages.jsonl").read_text(encoding="utf-8").splitlines()
+ROWS = [*map(json.loads, _LINES)]
 """Texts drawn at random, and what rouge 1.0.1 (or the exception it ends with) and rouge-score 0.1.2 give for them."""
 
 

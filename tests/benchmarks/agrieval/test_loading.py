@@ -26,11 +26,12 @@ def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Pa
     assert len(benchmark.samples) == 1074 + 2167
     notes = benchmark.header.metadata["notes"]
     assert notes == ["the multiple-choice questions tell no field, cognitive level or task, only a type"]
-    assert benchmark.header.metadata["files"] == [
-        "simple_merged_choice_v6_5(rag).json",
-        "simple_merged_question_v4_2(main).json",
-    ]
+    files = ["simple_merged_choice_v6_5(rag).json", "simple_merged_question_v4_2(main).json"]
+    assert benchmark.header.metadata["files"] == files
     assert "non-commercial" in benchmark.licence
+    for shots in (1, 5):
+        samples = load(field_data, shots=shots).samples
+        assert {len(cast("list[str]", sample.metadata["examples"])) for sample in samples} == {shots}
     cmmlu = load(field_data / "agri_text", "cmmlu-agronomy")
     assert {sample.task_type for sample in cmmlu.samples} == {"single_choice"}
 
@@ -43,12 +44,6 @@ def test_files_are_found_in_folders_and_under_names_of_any_case(tmp_path: Path, 
     assert len(load(tmp_path).samples) == 8
     (name,) = [path.name for path in (tmp_path / folder).iterdir() if "CHOICE" in path.name]
     assert len(load(tmp_path, files=name.lower()).samples) == 6
-
-
-@pytest.mark.parametrize("shots", [1, 5])
-def test_the_published_files_have_examples_enough(field_data: Path, shots: int):
-    benchmark = load(field_data, shots=shots)
-    assert {len(cast("list[str]", sample.metadata["examples"])) for sample in benchmark.samples} == {shots}
 
 
 def test_a_sample_is_a_prompt_and_its_gold_stays_behind(made: Path):
@@ -104,14 +99,11 @@ def test_an_option_that_cannot_be_is_said(made: Path, options: dict[str, Any], m
     assert hint in (raised.value.hint or "")
 
 
-def test_files_that_are_not_there_are_said_with_where_to_get_them(tmp_path: Path):
+def test_files_that_are_not_there_and_folders_that_take_no_options_are_said(tmp_path: Path, small_benchmark: Path):
+    for name in ("embedded", str(small_benchmark)):
+        with pytest.raises(UsageError, match="no option"):
+            load_benchmark(name, options={"shots": 5})
     for folder, message in ((tmp_path, "contains no file of agrieval"), (tmp_path / "none", "is no folder")):
         with pytest.raises(BenchmarkError, match=message) as missing:
             load(folder)
         assert "github.com/YanPioneer/AgriEval" in (missing.value.hint or "")
-
-
-def test_other_benchmarks_take_no_options(small_benchmark: Path):
-    for name in ("embedded", str(small_benchmark)):
-        with pytest.raises(UsageError, match="no option"):
-            load_benchmark(name, options={"shots": 5})

@@ -12,7 +12,7 @@ from support.runs import summarise
 TEXTS = [f"text {number}" for number in range(7)]
 
 
-def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], str], epoch: int = 0) -> Record:
+def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], str]) -> Record:
     """Question ``number``, whose right text is one of the first five, answered by ``choose`` from the options."""
     right = TEXTS[number % 5]
     texts = TEXTS[turn or 0 :] + TEXTS[: turn or 0]
@@ -26,9 +26,7 @@ def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], 
         cluster=f"q{number}", metadata=rotated,
     )  # fmt: skip
     step = Step(turn=0, kind="answer", text=choose(options))
-    return Record(
-        sample=sample, mode="no-tool", epoch=epoch, trajectory=Trajectory(steps=(step,), termination="answered")
-    )
+    return Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
 
 
 def results(choose: Callable[[Mapping[str, str]], str]) -> tuple[OptionPlaces, Rotations]:

@@ -31,9 +31,8 @@ def test_the_prompts_are_the_published_ones():
     )
     kinds: tuple[tuple[OptionKind, str], ...] = (("single", "单项选择题"), ("true_false", "判断题"))
     for kind, word in kinds:
-        assert asked(Item("1", kind, "问", ("A",), {"A": "对", "B": "错"})).startswith(
-            f"以下是中国关于农业考试的{word}，"
-        )
+        prompt = asked(Item("1", kind, "问", ("A",), {"A": "对", "B": "错"}))
+        assert prompt.startswith(f"以下是中国关于农业考试的{word}，")
     shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
     assert asked(shots=[shot, shot]) == (
         "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n以下是两个例子：\n"
@@ -48,11 +47,8 @@ def test_reasoning_and_open_questions_have_the_published_prompts_too():
         "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
     )
     shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
-    assert (
-        asked(cot=True, shots=[shot, shot])
-        .split("最后输出答案。\n")[1]
-        .startswith("问题：例\nA. 甲\nB. 乙\n答案：AB\n\n问题：例\nA. 甲\nB. 乙\n答案：AB\n问题：哪些")
-    )
+    solved = "问题：例\nA. 甲\nB. 乙\n答案：AB\n"
+    assert f"最后输出答案。\n{solved}\n{solved}问题：哪些" in asked(cot=True, shots=[shot, shot])
     open_question, solved = Item("1", None, "为什么？", ("因为",)), Item("2", None, "怎样？", ("这样",))
     assert asked(open_question) == "以下是中国关于农业考试的简答题，请输出正确答案。\n问题：为什么？\n答案：\n"
     assert asked(open_question, shots=[solved]) == (
@@ -63,9 +59,7 @@ def test_reasoning_and_open_questions_have_the_published_prompts_too():
 
 letters = st.integers(2, 7).map(lambda count: "ABCDEFG"[:count])
 questions = letters.flatmap(
-    lambda known: st.tuples(
-        st.just(known), st.lists(st.sampled_from(known), min_size=1, unique=True), st.text(max_size=9)
-    )
+    lambda all: st.tuples(st.just(all), st.lists(st.sampled_from(all), min_size=1, unique=True), st.text(max_size=9))
 )
 
 
@@ -83,10 +77,8 @@ def test_an_order_moves_texts_and_the_answer_with_them(question: tuple[str, list
     if order == "given":
         assert orders[0].options == options
     if order == "rotated":
-        for letter in known:
-            assert {each.options[letter] for each in orders} == set(options.values()), (
-                "each text stands everywhere once"
-            )
+        everywhere = [{each.options[letter] for each in orders} for letter in known]
+        assert everywhere == [set(options.values())] * len(known)
     assert orders == list(orders_of(options, right, order, seed))
 
 

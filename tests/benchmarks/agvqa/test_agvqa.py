@@ -78,28 +78,21 @@ def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root
 
 
 def test_what_cannot_be_used_is_counted_by_reason_and_unknown_fields_are_named(root):
-    write(
-        root,
-        row(),
-        row(right="C"),
-        row(right="Rose"),
-        row(right=None),
-        row(ask=""),
-        row(choices=["x", "x"]),
-        row(new=1),
-    )
+    faulty = ({}, {"right": "C"}, {"right": "Rose"}, {"right": None}, {"ask": ""}, {"choices": ["x", "x"]}, {"new": 1})
+    write(root, *(row(**changes) for changes in faulty))
     notes = load(root).header.metadata["notes"]
-    assert load(root).header.metadata["left_out"] == {
-        "the answer is a letter of no option": 1,
-        "the answer is no option": 1,
-        "no answer": 1,
-        "no question": 1,
-        "fewer than two different options": 1,
-    }
+    reasons = ("the answer is a letter of no option", "the answer is no option", "no answer", "no question")
+    left_out = dict.fromkeys((*reasons, "fewer than two different options"), 1)
+    assert load(root).header.metadata["left_out"] == left_out
     assert any("the answer is no option: 1 of 7 rows (rows-3: Rose)" in note for note in notes)
     assert any(note.endswith("their number: new (1)") for note in notes)
     checked = check_benchmark("agvqa", root)
     assert (checked.entries, checked.usable, len(checked.faults)) == (7, 2, 5)
+    (root / "agvqa-map.toml").write_text(MAP + 'anwser = "x"\n')
+    with pytest.raises(BenchmarkError, match="anwser"):
+        load(root)
+    with pytest.raises(BenchmarkError, match="there is no field map"):
+        load(root, map="nowhere.toml")
 
 
 def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
@@ -114,15 +107,10 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     with pytest.raises(BenchmarkError, match="no row of 1 files can be used") as error:
         load(root, allow_missing=True)
     assert "images=DIR" in str(error.value.hint)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"), [("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")]
-)
-def test_files_that_are_not_there_are_said_to_be_where(tmp_path, name, words):
-    with pytest.raises(BenchmarkError, match=f"contains no .* of {name}") as raised:
-        load_benchmark(name, tmp_path)
-    assert words in (raised.value.hint or "")
+    for name, words in (("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")):
+        with pytest.raises(BenchmarkError, match=f"contains no .* of {name}") as raised:
+            load_benchmark(name, root)
+        assert words in (raised.value.hint or "")
 
 
 def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory):
@@ -218,15 +206,6 @@ def test_predictions_are_scored_with_the_options_of_the_set(root):
     assert run.mode_scores("no-tool")["fas"].value == 0.5
 
 
-def test_a_map_with_an_unknown_field_is_an_error(root):
-    write(root, row())
-    (root / "agvqa-map.toml").write_text(MAP + 'anwser = "x"\n')
-    with pytest.raises(BenchmarkError, match="anwser"):
-        load(root)
-    with pytest.raises(BenchmarkError, match="there is no field map"):
-        load(root, map="nowhere.toml")
-
-
 CHAT = """\
 question = "turns.0.value"
 images = ["image"]
@@ -257,18 +236,13 @@ def test_the_answer_in_a_chat_file_is_json_in_a_text_and_is_given_by_letter_or_l
 
 def test_replies_of_models_beside_the_scores_in_the_file(root):
     (root / "agvqa-map.toml").write_text(MAP + '[predictions]\nreply = "said.*"\npublished = "score.*"\n')
-    write(
-        root,
-        row(said={"m": "A", "n": "Dock"}, score={"m": 1, "n": 0}),
-        row(said={"m": "B", "n": None}, score={"m": 1, "n": 0}),
-        row(right="Rose", said={"m": "A"}),
-    )
+    score = {"m": 1, "n": 0}
+    said = (row(said={"m": "A", "n": "Dock"}, score=score), row(said={"m": "B", "n": None}, score=score))
+    write(root, *said, row(right="Rose", said={"m": "A"}))
     scored = compare_file("agvqa", root / "rows.jsonl")
     assert scored.published.metrics["agvqa.accuracy (m)_published"].value == 100.0
-    assert {name: figure.value for name, figure in scored.corrected.metrics.items()} == {
-        "agvqa.accuracy (m)": 50.0,
-        "agvqa.accuracy (n)": 0.0,
-    }
+    ours = {name: figure.value for name, figure in scored.corrected.metrics.items()}
+    assert ours == {"agvqa.accuracy (m)": 50.0, "agvqa.accuracy (n)": 0.0}
     assert scored.extra["scores of replies beside those in the file"] == {"same": 3, "different": 1}
     assert scored.extra["rows that are not scored"] == {"the answer is no option": 1}
 

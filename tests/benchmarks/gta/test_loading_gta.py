@@ -7,18 +7,11 @@ from typing import Any
 import pytest
 
 from agrotools.agents.modes import reference_history
-from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.plan import RecordedTools
-from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    folder = tmp_path_factory.mktemp("whole")
-    write_gta(folder / "gta_dataset")
-    return load_benchmark("gta", folder)
+from support.made_gta import call, draw, plain_entry, returned, write_entries
 
 
 def loaded(tmp_path: Path, entries: dict[str, Any], **options: Any) -> list[Sample]:
@@ -69,6 +62,9 @@ def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
 
 
+ASKED = {"role": "user", "content": "?"}
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -85,16 +81,8 @@ def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
         (plain_entry(gt_answer=[["7"]]), "unknown form"),
         (plain_entry(gt_answer=[" "]), "all empty"),
-        (
-            plain_entry(
-                dialogs=[{"role": "user", "content": "?"}, {"role": "assistant", "tool_calls": [{"function": {}}]}]
-            ),
-            "step 1 names no tool",
-        ),
-        (
-            plain_entry(dialogs=[{"role": "user", "content": "?"}, call("OCR", "not json", None)]),  # pyright: ignore
-            "arguments of step 1 are no object",
-        ),
+        (plain_entry(dialogs=[ASKED, {"role": "assistant", "tool_calls": [{"function": {}}]}]), "step 1 names no tool"),
+        (plain_entry(dialogs=[ASKED, call("OCR", "not json", None)]), "arguments of step 1 are no object"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, entry: Any, message: str) -> None:
@@ -146,14 +134,9 @@ def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: by
     (folder / "image" / "image_1.jpg").write_bytes(content)
     with pytest.raises(BenchmarkError, match=message):
         load_benchmark("gta", tmp_path)
-
-
-def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:
-    draw(tmp_path / "elsewhere.jpg", 3)
-    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
-    image = folder / "image" / "image_1.jpg"
-    image.unlink()
-    image.symlink_to(tmp_path / "elsewhere.jpg")
+    draw(tmp_path.parent / "elsewhere.jpg", 3)
+    (folder / "image" / "image_1.jpg").unlink()
+    (folder / "image" / "image_1.jpg").symlink_to(tmp_path.parent / "elsewhere.jpg")
     with pytest.raises(BenchmarkError, match="link that leads out"):
         load_benchmark("gta", tmp_path)
 
@@ -204,7 +187,11 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     assert sample.reference.steps[0].arguments == {"image": "file_2.jpg", "images": ["file.jpg", "file_2.jpg", "2.JPG"]}
 
 
-def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
+def test_gold_is_in_nothing_that_a_policy_sees_and_an_entry_without_tools_is_offered_all(tmp_path: Path) -> None:
+    for tools in ([], None):  # those that it calls would tell the solution
+        sample = only(tmp_path, plain_entry(tools=tools))
+        assert len(sample.toolset) == 14
+        assert {step.tool for step in sample.reference.steps} < {*sample.toolset}
     entry = plain_entry(gt_answer={"whitelist": [["MARKER"]], "blacklist": [["MARKER2"]]})
     entry["dialogs"][-1]["content"] = "MARKER"
     write_entries(tmp_path, {"0": entry})
@@ -222,11 +209,3 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
     assert second.answer[0].whitelist == (("-3",),)
     assert [step.thought for step in second.reference.steps] == ["", ""]
-
-
-@pytest.mark.parametrize("tools", [[], None])
-def test_an_entry_that_lists_no_tools_is_offered_all(tmp_path: Path, tools: Any) -> None:
-    """Those that it calls would tell the solution."""
-    sample = only(tmp_path, plain_entry(tools=tools))
-    assert len(sample.toolset) == 14
-    assert {step.tool for step in sample.reference.steps} < {*sample.toolset}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.gta2.score import read_score, root_score
+from agrotools.benchmarks.gta2.score import published_grade, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
 
 INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade": 10}, {"id": "1.2", "grade": 4}]}
@@ -57,4 +57,4 @@ def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
     ],
 )  # fmt: skip
 def test_replies_are_read_as_published(reply: str, score: float) -> None:
-    assert read_score(reply) == score
+    assert published_grade(reply) == score

@@ -57,11 +57,8 @@ def values(of: Record, given: list[Judgement]) -> dict[str, float]:
 
 def test_each_leaf_is_a_question_that_both_readings_share():
     asked = judge_questions(record())
-    assert [(q.metric, q.slot) for q in asked] == [
-        (metric, f"task {name}")
-        for name in ("1.1", "1.2", "2")
-        for metric in ("gta2.gpt_score", "gta2.score_corrected")
-    ]
+    metrics, leaves = ("gta2.gpt_score", "gta2.score_corrected"), ("1.1", "1.2", "2")
+    assert [(q.metric, q.slot) for q in asked] == [(metric, f"task {name}") for name in leaves for metric in metrics]
     assert len({q.asked for q in asked}) == 3
     first = asked[0]
     assert all(text in first.user for text in ("Make a report.", "All is done.", "Requirement 1.1 is met.", "(none)"))

@@ -36,11 +36,8 @@ def test_optical_questions_are_easy_or_hard_as_often_as_the_paper_says(folder: P
     optical = [sample for sample in benchmark.samples if sample.groups["sensor"] == "optical"]
     assert Counter(sample.groups["difficulty"] for sample in optical) == {"easy": 281, "hard": 155}
     assert all("difficulty" not in sample.groups for sample in benchmark.samples if sample.groups["sensor"] == "sar")
-    plain = [sample for sample in optical if " and " not in sample.query]
-    assert plain
-    assert {sample.groups["difficulty"] for sample in plain} == {"easy"}
-    worded = [sample for sample in optical if "how many" in sample.query]
-    assert {sample.groups["difficulty"] for sample in worded} == {"hard"}
+    assert {sample.groups["difficulty"] for sample in optical if " and " not in sample.query} == {"easy"}
+    assert {sample.groups["difficulty"] for sample in optical if "how many" in sample.query} == {"hard"}
 
 
 def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:

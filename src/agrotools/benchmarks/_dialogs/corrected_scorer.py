@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
@@ -101,33 +101,24 @@ def _groups(reference: Any, name: str) -> list[list[str]]:
     return [group for group in named_groups if group]
 
 
-class CallComparison(NamedTuple):
-    """Comparison of the arguments of two calls."""
+def compare(name: str, predicted: Any, reference: Any) -> tuple[bool, bool]:
+    """Compare the arguments of two calls of the tool ``name``; arguments that are not an object never agree.
 
-    equal: bool
-    """They differ at most in explicit defaults, folders, and spaces in boxes."""
-    agree: bool
-    """They agree by the rules of agrotools, which compare sums by value, boxes by overlap and texts by words."""
-
-
-def compare(name: str, predicted: Any, reference: Any) -> CallComparison:
-    """Compare the arguments of two calls of the tool ``name``; arguments that are not an object never agree."""
+    Returns two flags. They are equal if they differ at most in explicit defaults, folders, and spaces in boxes. They
+    agree by the rules of agrotools, which compare sums by value, boxes by overlap and texts by words.
+    """
     first, second = canonical(name, predicted), canonical(name, reference)
     if first is None or second is None:
-        return CallComparison(equal=False, agree=False)
-    if same_json(first, second):
-        return CallComparison(equal=True, agree=True)
+        return False, False
     spec = _published_spec(name)
-    agrees = spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
-    return CallComparison(equal=False, agree=agrees)
+    equal = same_json(first, second)
+    return equal, equal or (spec is not None and all(row.agrees for row in compare_arguments(spec, first, second)))
 
 
 def as_text(name: str, arguments: Any) -> str:
     """Return the arguments as canonical text, for embedding."""
-    canonical_call = canonical(name, arguments)
-    return json.dumps(
-        canonical_call if canonical_call is not None else str(arguments), sort_keys=True, ensure_ascii=False
-    )
+    plain = canonical(name, arguments)
+    return json.dumps(str(arguments) if plain is None else plain, sort_keys=True, ensure_ascii=False)
 
 
 _AGREEMENT: Mapping[str, AgreementKind] = {
@@ -198,8 +189,8 @@ def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, 
         same_tool_calls = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
         compared = [compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in same_tool_calls]
         parts["tool_acc"] = Part(len(same_tool_calls), len(calls))
-        parts["arg_acc"] = Part(sum(each.equal for each in compared), len(calls))
-        parts["arg_acc_agreement"] = Part(sum(each.agree for each in compared), len(calls))
+        parts["arg_acc"] = Part(sum(equal for equal, _ in compared), len(calls))
+        parts["arg_acc_agreement"] = Part(sum(agree for _, agree in compared), len(calls))
     return parts
 
 
@@ -269,9 +260,12 @@ def score_end(
         last = read_message(raw[-1]) if is_list(raw) and raw else Message("other")
         kind = _answer_parts(last, _text_reference(sample.answer, where), similarity, parts, names)
         if kind == "no_text_answer":
-            kind = _image_parts(steps, gold, rules, similarity, parts, unknown)
-        elif kind == "subjective":
-            unknown[kind] += similarity is None
+            score = image_score(steps, gold, rules.image_tools, similarity)
+            kind = "unscorable" if score is None else "image_tasks"
+            if score is not None and not math.isnan(score):
+                parts[rules.image_metric] = Part(score, 1)
+        if kind in unknown:
+            unknown[kind] += rules.image_metric not in parts
         counts[kind] += 1
         sample_parts.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
     left_out = _left_out(unknown, ids["ans_acc"], ids[rules.image_metric])
@@ -303,38 +297,11 @@ def _f1_parts(
     return parts
 
 
-def _image_parts(
-    steps: Sequence[Message],
-    gold: Sequence[Message],
-    rules: Rules,
-    similarity: Similarity | None,
-    parts: dict[str, Part],
-    unknown: dict[str, int],
-) -> str:
-    try:
-        score = image_score(steps, gold, rules.image_tools, similarity)
-    except NeedsEmbedder:
-        unknown["image_tasks"] += 1
-        return "image_tasks"
-    if score is None:
-        return "unscorable"
-    parts[rules.image_metric] = Part(score, 1)
-    return "image_tasks"
-
-
 def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> dict[str, str]:
-    reasons: dict[str, str] = {}
-    if unknown["subjective"]:
-        reasons[accuracy] = f"{unknown['subjective']} subjective answers need an embedder"
-    if any(unknown.values()):
-        needed = {"subjective answers": unknown["subjective"], "image tasks": unknown["image_tasks"]}
-        omissions = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
-        reasons[with_images] = f"{omissions} need an embedder"
-    return reasons
-
-
-class NeedsEmbedder(Exception):
-    """The arguments of two calls differ, and no embedder is available to measure their similarity."""
+    words = {"subjective": "subjective answers", "image_tasks": "image tasks"}
+    needed = [f"{n} {words[kind]}" for kind, n in unknown.items() if n]
+    reasons = {accuracy: f"{needed[0]} need an embedder"} if unknown["subjective"] else {}
+    return reasons | ({with_images: f"{' and '.join(needed)} need an embedder"} if needed else {})
 
 
 def image_score(
@@ -345,10 +312,7 @@ def image_score(
     The published rule keeps only the last call of each tool, so that a gold with two boxes scores below 1 against
     itself. Here the last successful calls of each tool, as many as the gold has, are matched one-to-one by greatest
     similarity (arguments as text), and the score is the product of the similarities. Earlier calls count as abandoned
-    attempts.
-
-    Raises:
-        NeedsEmbedder: there is no similarity and the calls differ.
+    attempts. It is NaN if the calls differ and there is no ``similarity``.
     """
     gold_calls = _texts_by_tool(gold, image_tools)
     image_calls = _texts_by_tool([step for step in steps if not step.failed], image_tools)
@@ -375,7 +339,7 @@ def _matched(gold: list[str], predicted: list[str], similarity: Similarity | Non
     if sorted(gold) == sorted(predicted):
         return 1.0
     if similarity is None:
-        raise NeedsEmbedder
+        return math.nan
     likeness = [[_cosine(one, other, similarity) for other in predicted] for one in gold]
     if len(gold) == 1:
         return likeness[0][0]

@@ -13,8 +13,17 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import Findings, error_text, quote, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    VIDEO_SUFFIXES,
+    FileTable,
+    Findings,
+    error_text,
+    kind_of,
+    plain_path,
+    quote,
+    safe_name,
+    samples_of,
+)
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
@@ -36,13 +45,8 @@ from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
 AnswerKind = Literal["objective", "subjective", "image", "workflow"]
-ANSWER_TYPES: dict[AnswerKind, AnswerType] = {
-    "objective": "exact",
-    "subjective": "open_text",
-    "image": "image",
-    "workflow": "open_text",
-}
-"""Answer type of the samples of each kind."""
+ANSWER_TYPES: Mapping[AnswerKind, AnswerType] = {"objective": "exact", "image": "image"}
+"""Answer type of the samples of each kind; open text for others."""
 _MISSING = object()
 _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
 
@@ -52,6 +56,11 @@ class Gold(NamedTuple):
 
     kind: AnswerKind
     slot: Slot
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> "Gold":
+        """Return the gold of an answer that is compared with ``texts``."""
+        return cls("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=tuple(texts)))
 
 
 @dataclass(frozen=True)
@@ -106,8 +115,9 @@ def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, f
     steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
     called = [step.tool for step in steps]
     toolset = [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
+    asked = [item.get("question") if is_object(item) else item for item in _items(entry.get("evaluation"))]
+    questions = [text for text in asked if is_text(text) and text.strip()]  # of ThinkGeo, to a judge
     try:
-        questions = _questions(entry.get("evaluation"))
         if form.gold is not None:
             gold = form.gold(entry, findings.note)
         else:
@@ -149,7 +159,7 @@ def sample_of(prefix: str, gold: Gold, findings: Findings, **fields: Any) -> Sam
         return Sample(
             id=f"{prefix}-{safe_name(findings.key.zfill(3))}",
             task_type=gold.kind,
-            answer_type=ANSWER_TYPES[gold.kind],
+            answer_type=ANSWER_TYPES.get(gold.kind, "open_text"),
             template=f"{prefix}_{gold.kind}",
             answer=(gold.slot,),
             **fields,
@@ -200,10 +210,8 @@ def _toolset(value: Any, called: Sequence[str], findings: Findings, form: Dialog
 
     An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
     """
-    # An object has the tools by name, as in toolmeta.json.
-    names = [
-        item.get("name") if is_object(item) else item for item in ([*value] if is_object(value) else _items(value))
-    ]
+    items = [*value] if is_object(value) else _items(value)  # an object has the tools by name, as in toolmeta.json
+    names = [item.get("name") if is_object(item) else item for item in items]
     if not all(is_text(name) and name.strip() for name in names):
         findings.fault("a tool without a name")
     listed = [str(name).strip() for name in names]
@@ -223,19 +231,12 @@ def offered_tools(
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
     missing = [tool for tool in tools if tool not in TOOLS]
-    if lacks_tools:
-        if missing:
-            findings.note("tools that are not here are not offered")
-        return [tool for tool in tools if tool not in missing]
     for tool in missing:
-        findings.fault(f"there is no tool {quote(tool)}")
-    return tools
-
-
-def _questions(value: Any) -> list[str]:
-    """Return ThinkGeo's questions to a judge."""
-    texts = [item.get("question") if is_object(item) else item for item in _items(value)]
-    return [text for text in texts if is_text(text) and text.strip()]
+        if lacks_tools:
+            findings.note("tools that are not here are not offered")
+        else:
+            findings.fault(f"there is no tool {quote(tool)}")
+    return [tool for tool in tools if not lacks_tools or tool not in missing]
 
 
 class _Turn(NamedTuple):
@@ -288,8 +289,8 @@ def _steps(
         elif returned.get("name") not in (None, tool):
             findings.note("an observation is that of another tool than was called")
         observation = _observation(returned.get("content"))
-        thought: Any = message.get("thought")
-        thought = thought if is_text(thought) else ""
+        text: Any = message.get("thought")
+        thought = text if is_text(text) else ""
         steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
     if not steps and not open_ended:
         findings.note("its dialog calls no tool")
@@ -382,44 +383,29 @@ def _gold(
         if not final_text.strip():
             raise BenchmarkError("it has no gt_answer, no call makes an image, and the dialog ends without a text")
         findings.note("it has no gt_answer, and no call makes an image: the final text of the dialog is its answer")
-        return _texts([final_text])
+        return Gold.of_texts([final_text])
     if is_object(answer):
-        return Gold("objective", _keywords(answer, questions))
+        if "whitelist" not in answer:
+            raise BenchmarkError(f"its gt_answer has no whitelist: {quote(list(answer))}")
+        lists: dict[str, Any] = {which: _groups(answer.get(which), which) for which in ("whitelist", "blacklist")}
+        return Gold("objective", KeywordsSlot(name="answer", label="the answer", **lists, questions=tuple(questions)))
     if isinstance(answer, str | int | float) and not isinstance(answer, bool):
         findings.note("gt_answer is one value, not a list of texts")
-        return _texts([str(answer)])
+        return Gold.of_texts([str(answer)])
     if is_list(answer) and all(isinstance(text, str | int | float) for text in _items(answer)):
-        texts = [str(text) for text in _items(answer) if str(text).strip()]
-        if texts:
-            return _texts(texts)
+        if texts := [str(text) for text in _items(answer) if str(text).strip()]:
+            return Gold.of_texts(texts)
         raise BenchmarkError("the texts of its gt_answer are all empty")
     raise BenchmarkError(f"its gt_answer has an unknown form: {quote(answer)}")
-
-
-def _texts(texts: Sequence[str]) -> Gold:
-    return Gold("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=tuple(texts)))
-
-
-def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> KeywordsSlot:
-    if "whitelist" not in answer:
-        raise BenchmarkError(f"its gt_answer has no whitelist: {quote(list(answer))}")
-    return KeywordsSlot(
-        name="answer",
-        label="the answer",
-        whitelist=_groups(answer["whitelist"], "whitelist"),
-        blacklist=_groups(answer.get("blacklist"), "blacklist"),
-        questions=tuple(questions),
-    )
 
 
 def _groups(value: Any, which: str) -> tuple[tuple[str, ...], ...]:
     """Return groups of aliases as they were written; numbers become text."""
     if value is None and which == "blacklist":
         return ()
-    groups = _items(value)
-    if not is_list(value) or not all(map(is_list, groups)):
+    if not is_list(value) or not all(is_list(group) for group in _items(value)):
         raise BenchmarkError(f"its {which} is no list of lists: {quote(value)}")
-    for group in groups:
+    for group in _items(value):
         if not all(isinstance(alias, str | int | float) for alias in group):
             raise BenchmarkError(f"its {which} holds something else than texts: {quote(group)}")
-    return tuple(tuple(map(str, group)) for group in groups)
+    return tuple(tuple(map(str, group)) for group in _items(value))

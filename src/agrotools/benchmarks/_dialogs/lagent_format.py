@@ -266,9 +266,8 @@ def read_toolmeta(path: Path) -> Declared:
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-        raise BenchmarkError(
-            f"{path} is no list of tools: {error}", hint="download it again, or remove it: agrotools knows its tools"
-        ) from error
+        hint = "download it again, or remove it: agrotools knows its tools"
+        raise BenchmarkError(f"{path} is no list of tools: {error}", hint=hint) from error
 
 
 def declared_spec(spec: ToolSpec) -> DeclaredTool:
@@ -302,16 +301,11 @@ def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
 
 def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
     """Read a tool from its entry in a ``toolmeta.json``."""
-    parameters = tuple(
-        Parameter(
-            _text_field(each, "name"),
-            _text_field(each, "type"),
-            _text(each.get("description")),
-            not each.get("optional"),
-        )
-        for each in content["inputs"]
-    )
-    return DeclaredTool(name, str(content.get("description") or ""), parameters)
+    parameters: list[Parameter] = []
+    for each in content["inputs"]:
+        text, needed = _text(each.get("description")), not each.get("optional")
+        parameters.append(Parameter(_text_field(each, "name"), _text_field(each, "type"), text, needed))
+    return DeclaredTool(name, str(content.get("description") or ""), tuple(parameters))
 
 
 def _text_field(content: Mapping[str, Any], key: str) -> str:

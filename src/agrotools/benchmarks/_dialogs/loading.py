@@ -1,10 +1,12 @@
-"""Loading of published benchmarks: layout of their files, faults and notes on entries, and file checks."""
+"""Loading of published benchmarks: their files and layout, faults and notes on entries, and file checks."""
 
 import json
+import re
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -13,11 +15,137 @@ from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.facts import Facts
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
-from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample
+from agrotools.core import MODES, BenchmarkError, FileKind, FrozenModel, Mode, Sample, SampleFile
 from agrotools.core.base import Progress
-from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
+from agrotools.core.files import cache_dir, sha256_of_file, unexpected_content
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, resolve_file
 from agrotools.plugin import ExpectedCount
+from agrotools.scoring.predictions import read_json
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 90
+IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
+"""Permitted image formats, by Pillow's names; no other decoder is used."""
+VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+_KINDS: dict[str, FileKind] = {
+    **dict.fromkeys((".csv", ".tsv", ".xls", ".xlsx"), "table"),
+    **dict.fromkeys((".mp3", ".wav", ".m4a", ".flac", ".ogg", ".aac"), "audio"),
+    **dict.fromkeys(VIDEO_SUFFIXES, "video"),
+    **dict.fromkeys(IMAGE_SUFFIXES, "image"),  # a GIF is an image here
+}
+
+
+def kind_of(path: str) -> FileKind:
+    """Return the kind of a file by its suffix."""
+    return _KINDS.get(PurePosixPath(path).suffix.lower(), "document")
+
+
+class FileTable:
+    """Files below ``root``; the hash and size of each image are computed once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._known: dict[str, SampleFile] = {}
+
+    def find(self, published: str, folders: Iterable[str] = ("",)) -> str:
+        """Return the path of a file relative to the root; ``folders`` are searched in order.
+
+        Raises:
+            BenchmarkError: the file does not exist, is outside the root, or is not a regular file.
+        """
+        path = plain_path(published)
+        if not path:
+            raise BenchmarkError("a file without a path")
+        errors: list[BenchmarkError] = []
+        for relative in (f"{folder}/{path}" if folder else path for folder in folders):
+            try:
+                resolve_file(self.root, relative)
+                return str(PurePosixPath(relative))
+            except BenchmarkError as error:
+                errors.append(error)
+        raise errors[0]
+
+    def image(self, relative: str, name: str) -> SampleFile:
+        """Return the image at ``relative`` (a result of :meth:`find`) as a sample file called ``name``.
+
+        Raises:
+            BenchmarkError: it cannot be read as an image.
+        """
+        if relative not in self._known:
+            width, height = image_size(self.root / relative, relative)
+            file = self.other(relative, "image", "image")
+            self._known[relative] = file.model_copy(update={"width_px": width, "height_px": height})
+        return self._known[relative].model_copy(update={"name": name})
+
+    def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
+        """Return a file of another kind at ``relative`` as a sample file; BenchmarkError if it cannot be read."""
+        try:
+            return SampleFile(name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative))
+        except OSError as error:
+            raise BenchmarkError(f"{relative} cannot be read: {error.strerror or error}") from error
+
+
+def plain_path(published: str) -> str:
+    """Return a path with forward slashes and without a leading ``./``."""
+    return published.strip().replace("\\", "/").removeprefix("./")
+
+
+def image_size(path: Path, display_path: str) -> tuple[int, int]:
+    """Read width and height in pixels from the header of an image file; BenchmarkError if it is none."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with Image.open(path, formats=IMAGE_FORMATS) as image:
+                return image.size
+        except Image.DecompressionBombError as error:
+            raise BenchmarkError(f"{display_path} has more pixels than can be read") from error
+        except Exception as error:  # decoders may raise anything on a damaged file
+            raise BenchmarkError(f"{display_path} is no readable image{actual_content(path)}") from error
+
+
+def actual_content(path: Path) -> str:
+    """Return a remark on the actual content of an unreadable image or video, with a leading space; empty if unknown."""
+    try:
+        with path.open("rb") as file:
+            unexpected = unexpected_content(file.read(64))
+    except OSError:
+        return ""
+    return f" (it is {': '.join(unexpected)})" if unexpected else ""
+
+
+def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
+    """Return a unique file name for samples: the last part of ``path`` with special characters replaced by ``_``."""
+    last = PurePosixPath(path.replace("\\", "/")).name
+    stem, suffix = last.rpartition(".")[::2] if "." in last else (last, "")
+    stem = _NOT_IN_NAMES.sub("_", stem).strip("._-")[:_LONGEST_NAME] or "file"
+    suffix = _NOT_IN_NAMES.sub("", suffix)[:8]
+    ending = f".{suffix}" if suffix else ""
+    used_names = {name.casefold() for name in used_names}
+    name, number = f"{stem}{ending}", 2
+    while name.casefold() in used_names:
+        name, number = f"{stem[: _LONGEST_NAME - 5]}_{number}{ending}", number + 1
+    return name
+
+
+def entries_of(path: Path) -> dict[str, Any]:
+    """Read the entries of a published file by key, in file order. The keys of a list are its positions.
+
+    Raises:
+        BenchmarkError: the file cannot be read as JSON, or its content is neither an object nor a list, or is empty.
+    """
+    content = read_json(path)
+    if isinstance(content, list):
+        content = {str(place): entry for place, entry in enumerate(content)}
+    if not isinstance(content, dict):
+        raise BenchmarkError(f"{path} contains no object of entries", hint="give the published file")
+    if not content:
+        raise BenchmarkError(f"{path} contains no entry", hint="download it again")
+    return content
+
 
 _SHOWN = 40
 """Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
@@ -180,9 +308,8 @@ class PublishedBenchmark:
     @property
     def layout(self) -> Layout:
         """Layout of its files."""
-        return Layout(
-            **{"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
-        )
+        facts = {"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
+        return Layout(**facts)
 
     def load(self, loading: Loading) -> Benchmark:
         """Load the benchmark from ``loading.data_root``.
@@ -214,9 +341,8 @@ class PublishedBenchmark:
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
         if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:
-            notes.append(
-                f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}"
-            )
+            left_out = f"{len(broken)} of {read.entries} entries left out, they cannot be used"
+            notes.append(f"{left_out}: {', '.join(broken[:50])}")
         metadata: dict[str, JsonValue] = {
             "files": [path.relative_to(read.root).as_posix() for path in read.files],
             "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),

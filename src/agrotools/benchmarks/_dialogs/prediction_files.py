@@ -4,6 +4,10 @@ A prediction file is an object with the keys "0", "1"... and ``gold`` and ``pred
 ``prediction`` is a message in step-by-step mode and a list of messages in end-to-end mode, which determines the mode of
 the file. If ``name.json`` does not exist, ``name_0.json``, ``name_1.json``... are read as its parts; the keys of each
 part start from "0".
+
+Two forms of trajectories from other programs are read, too. An object of entries of the data set in which ``dialogs``
+is the agent's own dialogue, with ``pred_answer`` and the entry's ``gt_answer`` (as TRACE writes them), has answers, but
+no gold calls. A list of single steps with ``tool_name`` and ``gold_tool`` has no gold arguments.
 """
 
 import re
@@ -13,11 +17,106 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks._dialogs.trajectory_files import Trajectories, failure_after, read_trajectories
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
+
+NO_GOLD = "needs gold dialogues, which these trajectories do not have (--data)"
+
+
+class Trajectories(NamedTuple):
+    """Trajectories of one file."""
+
+    samples: tuple[Dialogue, ...]
+    mode: Literal["step-by-step", "end-to-end"]
+    has_answers: bool
+    metrics: tuple[str, ...]
+    """Names of the metrics that can be computed without gold dialogues."""
+    score_name: str
+    scores: Mapping[str, float]
+    """Score of the first metric that the file has in its field ``score_name``, by sample."""
+
+
+def read_trajectories(content: Any) -> Trajectories | None:
+    """Return the trajectories in the JSON value of a file; None if it is of another form."""
+    parts = list(content.values()) if is_object(content) else content if is_list(content) else []
+    if not parts or not all(map(is_object, parts)):
+        return None
+    if is_object(content) and all("pred_answer" in entry and is_list(entry.get("dialogs")) for entry in parts):
+        entries = sorted(content.items(), key=lambda item: (len(item[0]), item[0]))
+        samples = tuple(_of_entry(key, entry) for key, entry in entries)
+        scores = {key: entry.get("answer_match_score_gta") for key, entry in entries}
+        known = {key: float(score) for key, score in scores.items() if isinstance(score, int | float)}
+        metrics = ("ans_acc", "ans_acc_objective")
+        return Trajectories(samples, "end-to-end", True, metrics, "answer_match_score_gta", known)
+    if is_list(content) and all({"tool_name", "gold_tool"} <= set(step) for step in parts):
+        steps = tuple(
+            Dialogue(
+                str(at), [_as_call(step["gold_tool"], {})], [_as_call(step["tool_name"], step.get("tool_arguments"))]
+            )
+            for at, step in enumerate(parts)
+        )
+        labels = {str(at): float(step["label"]) for at, step in enumerate(parts) if isinstance(step.get("label"), int)}
+        return Trajectories(steps, "step-by-step", False, ("tool_acc",), "label", labels)
+    return None
+
+
+def _of_entry(key: str, entry: Mapping[str, Any]) -> Dialogue:
+    messages = [message for message in entry["dialogs"] if not (is_object(message) and message.get("role") == "user")]
+    return Dialogue(key, [[]], [messages or [{"role": "assistant", "content": ""}]], entry.get("gt_answer"))
+
+
+def _as_call(name: Any, arguments: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments if is_object(arguments) or is_text(arguments) else {}}
+    return {"role": "assistant", "tool_calls": [{"type": "function", "function": function}]}
+
+
+_NO_TOOL = re.compile(
+    r"^\W*(?:failed to load tool|(?:there is )?no (?:such )?tool\b|unknown tool|"
+    r"tool\b.{0,80}\b(?:does not exist|not found))|\bis not a (?:valid|known|registered) tool",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"failed to load tool (\S+) because it's not in \[(.*?)\]", re.IGNORECASE | re.DOTALL)
+_ARGUMENTS = re.compile(
+    r"missing \d+ required (?:positional|keyword-only) argument|got an unexpected keyword argument|"
+    r"got multiple values for (?:keyword )?argument|takes (?:from )?\d+ .{0,20}positional arguments? but|"
+    r"^\W*(?:(?:unknown|invalid|missing required) (?:tool )?arguments?\b|(?:input )?validation error|"
+    r"\d+ validation errors? for)",
+    re.IGNORECASE,
+)
+_FAILURE = re.compile(
+    r"^\W*(?:tool \S+ execution error|this tool is not available|error\b\s*[:(]|error (?:in|while|executing)|"
+    r"traceback \(most|an error (?:has )?occurred|(?:[\w.]*[a-z])?(?:Error|Exception)\b\]?\s*[:(])",
+    re.IGNORECASE,
+)
+_LONGEST = 2000
+
+
+def failure_of(text: str) -> str | None:
+    """Return the error class of a tool's result that tells a failure in words; None for any other result.
+
+    A tool that a "Failed to load tool" message itself lists exists and is not available: that is an error of the tool.
+    """
+    text = text[:_LONGEST]
+    if _NO_TOOL.search(text):
+        listed = _LISTED.search(text)
+        exists = listed is not None and listed[1] in [name.strip() for name in listed[2].split(",")]
+        return "tool_error" if exists else "wrong_tool_name"
+    if _ARGUMENTS.search(text):
+        return "invalid_arguments"
+    return "tool_error" if _FAILURE.search(text) else None
+
+
+def failure_after(messages: Sequence[Any], index: int) -> str | None:
+    """Return the error class of the call at ``index`` if the result after it is the text of a failure."""
+    following: Any = messages[index + 1] if index + 1 < len(messages) else None
+    if not is_object(following) or following.get("role") != "tool":
+        return None
+    content: Any = following.get("content")
+    text: Any = content.get("content") if is_object(content) else content
+    return failure_of(text) if is_text(text) else None
+
 
 Mode = Literal["step-by-step", "end-to-end"]
 _FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}, "1": ...}'
@@ -65,9 +164,8 @@ def _files(path: Path) -> tuple[Path, ...]:
         parts.append(part)
     if parts:
         return tuple(parts)
-    raise NoFileError(
-        f"{path}: no such file, and no {path.stem}_0{path.suffix} either", hint="give the path of a prediction file"
-    )
+    fault = f"{path}: no such file, and no {path.stem}_0{path.suffix} either"
+    raise NoFileError(fault, hint="give the path of a prediction file")
 
 
 def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
@@ -207,10 +305,8 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
         if not _has_gold(sample, mode):
             without.append(f'key "{sample.key}": the gold is malformed')
         elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
-            strange.append(
-                f'key "{sample.key}": the gold of the predictions calls {_call_list(ours)}, '
-                f"the data set {_call_list(theirs)}"
-            )
+            both = f"the gold of the predictions calls {_call_list(ours)}, the data set {_call_list(theirs)}"
+            strange.append(f'key "{sample.key}": {both}')
         else:
             scored.append(one)
             continue
@@ -232,9 +328,8 @@ def _join_trajectories(predictions: PredictionFile, data: Mapping[str, Any] | No
     samples = list(predictions.samples)
     for at, sample in enumerate(samples if data is not None and predictions.mode == "end-to-end" else ()):
         if data is None or sample.key not in data:
-            raise BenchmarkError(
-                f"the data set has no entry {sample.key}", hint="give the data set that the trajectories were made on"
-            )
+            hint = "give the data set that the trajectories were made on"
+            raise BenchmarkError(f"the data set has no entry {sample.key}", hint=hint)
         entry = data[sample.key]
         samples[at] = replace(sample, gold=_gold_of_entry(entry, predictions.mode), answer=entry["gt_answer"])
     return JoinedPredictions(tuple(samples), tuple(samples), predictions.malformed)
@@ -254,11 +349,9 @@ def _gold_of_entry(entry: Any, mode: Mode) -> list[Any]:
     turns = [message for message in entry["dialogs"] if is_object(message)]
     after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
     following = turns[after:]
-    return (
-        [following]
-        if mode == "end-to-end"
-        else [message for message in following if message.get("role") == "assistant"]
-    )
+    if mode == "end-to-end":
+        return [following]
+    return [message for message in following if message.get("role") == "assistant"]
 
 
 def _gold(sample: Dialogue, mode: Mode) -> list[Any]:

@@ -21,9 +21,8 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     read_reply,
     strip_reply,
 )
-from agrotools.benchmarks._dialogs.prediction_files import read_message
+from agrotools.benchmarks._dialogs.prediction_files import failure_after, read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks._dialogs.trajectory_files import failure_after
 from agrotools.core import (
     Action,
     Answer,
@@ -91,12 +90,8 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
         gold_replies = [message for message in gold if message["role"] == "assistant"]
         predicted = [_of_action(action, record.sample, paths, from_raw_replies) for action in record.actions]
         return Dialogue(record.sample.id, gold_replies, predicted, published_answer(record.sample))
-    steps = (
-        _of_trajectory(record.trajectory, record.sample, paths, from_raw_replies)
-        if record.trajectory is not None
-        else []
-    )
-    return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
+    steps = record.trajectory and _of_trajectory(record.trajectory, record.sample, paths, from_raw_replies)
+    return Dialogue(record.sample.id, [gold], [steps or []], published_answer(record.sample))
 
 
 def prediction_entry(record: Record, protocol: Protocol) -> dict[str, Any]:
@@ -117,10 +112,7 @@ def published_answer(sample: Sample) -> Any:
     """Return ``gt_answer`` in its published form."""
     slot = sample.answer[0]
     if isinstance(slot, KeywordsSlot):
-        return {
-            "whitelist": [list(group) for group in slot.whitelist],
-            "blacklist": [list(g) for g in slot.blacklist] or None,
-        }
+        return {"whitelist": [*map(list, slot.whitelist)], "blacklist": [*map(list, slot.blacklist)] or None}
     return list(slot.values) if isinstance(slot, ReferenceTextsSlot) else None
 
 
@@ -156,10 +148,9 @@ def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
     call_arguments = arguments_in(parsed_reply.text)
     if failed is None:
         return _call(tool, call_arguments)
-    if call_arguments is None or is_argument_failure(failed.message):
-        kind = "ARGS_ERROR" if is_argument_failure(failed.message) else "API_ERROR"
-        return _call(tool, parsed_reply.text, (kind, failed.message))
-    return _call(tool, call_arguments, ("API_ERROR", failed.message))
+    kind = "ARGS_ERROR" if is_argument_failure(failed.message) else "API_ERROR"
+    is_raw = call_arguments is None or kind == "ARGS_ERROR"
+    return _call(tool, parsed_reply.text if is_raw else call_arguments, (kind, failed.message))
 
 
 def _of_trajectory(
@@ -202,11 +193,9 @@ def _argument_fault(call: ToolCall) -> str:
     except UsageError:
         return ""
     known, required = schema.get("properties"), schema.get("required")
-    failure = name_failure(
-        known if isinstance(known, dict) else call.arguments,
-        map(str, required) if isinstance(required, list) else (),
-        call.arguments,
-    )
+    names = known if isinstance(known, dict) else call.arguments
+    needed = map(str, required) if isinstance(required, list) else ()
+    failure = name_failure(names, needed, call.arguments)
     return failure.message if failure else ""
 
 
@@ -247,27 +236,22 @@ def add_dialogue(sample: Dialogue, errors: Errors) -> None:
     by_step = not any(map(is_list, prediction))
     first: Any = prediction[0] if prediction else None
     messages: list[Any] = prediction if by_step else first if is_list(first) else [first]
-    _errors_of_messages(str(sample.key), messages, _gold_calls(sample.gold, by_step), errors, by_step=by_step)
-
-
-def _gold_calls(gold: Any, by_step: bool) -> list[bool]:
-    """Return for each gold message whether it is a call."""
-    messages: Any = gold if by_step else gold[0] if is_list(gold) and gold else []
-    listed: Any = messages if is_list(messages) else []
-    return [is_object(message) and "tool_calls" in message for message in listed]
+    gold: Any = sample.gold if by_step else sample.gold[0] if is_list(sample.gold) and sample.gold else []
+    is_call = [is_object(message) and "tool_calls" in message for message in (gold if is_list(gold) else ())]
+    _errors_of_messages(str(sample.key), messages, is_call, errors, by_step=by_step)
 
 
 def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors: Errors, *, by_step: bool) -> None:
+    """Count the errors of messages. ``gold``: for each gold message whether it is a call."""
     called: list[tuple[str, str]] = []
     answered = False
     for index, message in enumerate(messages):
         if is_object(message) and message.get("role") in ("tool", "user", "system"):
             continue
-        errors.steps += 1
         meta: Any = message.get("meta") if is_object(message) else None
         if is_object(meta) and meta.get("type") == "thought":
-            errors.steps -= 1
             continue
+        errors.steps += 1
         if is_object(message) and "tool_calls" in message:
             _errors_of_call(key, message, errors, called, failure_after(messages, index), by_step=by_step)
         elif (read := read_message(message)).kind != "answer" or read.failed:
@@ -278,16 +262,12 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
                 errors.add("single_step_answer", key)
     if not by_step and answered and not called and any(gold):
         errors.add("single_step_answer", key)
-    if not answered and not called and all(map(_is_empty_answer, messages)):
+    read = map(read_message, messages)
+    if not answered and not called and all(each.kind == "answer" and not each.failed for each in read):
         errors.add("no_response", key)
     names = [name for name, _ in called]
     if not by_step and any(one == other for one, other in pairwise(names)):
         errors.add("repeated_tool", key)
-
-
-def _is_empty_answer(message: Any) -> bool:
-    read = read_message(message)
-    return read.kind == "answer" and not read.failed
 
 
 def _errors_of_call(
@@ -300,13 +280,9 @@ def _errors_of_call(
         errors.add("format_error", key)
         return
     errors.add("several_calls", key, int(len(calls) > 1))
-    name: str = function["name"]
-    arguments: Any = function.get("arguments")
-    if not (is_object(arguments) or is_text(arguments)):
-        errors.add("format_error", key)
-        return
+    name, arguments = str(function["name"]), function.get("arguments")
     error: Any = message.get("error")
-    if name == NO_ACTION:
+    if not (is_object(arguments) or is_text(arguments)) or name == NO_ACTION:
         errors.add("format_error", key)
         return
     if name == INVALID_ACTION:

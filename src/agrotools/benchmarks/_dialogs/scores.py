@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
-from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data, read_predictions
+from agrotools.benchmarks._dialogs.prediction_files import NO_GOLD, Trajectories, join_data, read_data, read_predictions
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.record_dialogues import (
     dialogue_of,
@@ -18,7 +18,6 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     in_file_order,
     prediction_entry,
 )
-from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
@@ -55,9 +54,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     joined = join_data(predictions, entries)
     by_step = predictions.mode == "step-by-step"
     if inputs.judgements is not None and by_step:
-        raise BenchmarkError(
-            f"{inputs.file.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
-        )
+        fault = f"{inputs.file.name} holds step-by-step predictions, which nobody judges"
+        raise BenchmarkError(fault, hint="leave out the judgements")
     log, malformed = None, list(joined.malformed)
     if inputs.judgements is not None and judge is not None:
         log, wrong = judge.read_log(inputs.judgements)
@@ -86,18 +84,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
             published = published and _only(published, rules, trajectories)
             corrected = _only(corrected, rules, trajectories)
         extra = _agreement(joined.samples, rules, trajectories) if trajectories.scores else None
-    errors = errors_of_dialogues(joined.scored)
-    return ScoredFile(
-        rules.name,
-        predictions.mode,
-        len(joined.scored),
-        published,
-        corrected,
-        errors,
-        stop,
-        extra,
-        malformed=tuple(malformed),
-    )
+    errors, n = errors_of_dialogues(joined.scored), len(joined.scored)
+    return ScoredFile(rules.name, predictions.mode, n, published, corrected, errors, stop, extra, (), tuple(malformed))
 
 
 def _without_answers(scores: Scores, rules: Rules) -> Scores:
@@ -121,19 +109,16 @@ def _without(scores: Scores, names: Sequence[str], reason: str) -> Scores:
     return replace(scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)})
 
 
-def _agreement(
-    samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories
-) -> dict[str, dict[str, int | None]]:
+def _agreement(samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories) -> dict[str, dict[str, int]]:
     """Compare the published rule, sample by sample, with the scores that the file has."""
     score = published_scorer.SCORERS[trajectories.mode]
     metric = f"{rules.name}.{trajectories.metrics[0]}"
-    counts: dict[str, int | None] = {"same": 0, "different": 0}
+    counts = {"same": 0, "different": 0}
     for sample in samples:
         scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
         theirs, ours = trajectories.scores.get(sample.key), scored.metrics.get(metric)
         if theirs is not None and ours is not None:  # subjective answers have no figure without an embedder
-            key = "same" if abs((ours.value or 0.0) - 100 * theirs) < 1e-6 else "different"
-            counts[key] = (counts[key] or 0) + 1
+            counts["same" if abs((ours.value or 0.0) - 100 * theirs) < 1e-6 else "different"] += 1
     return {f"{trajectories.score_name} of the file beside the published rule": counts}
 
 
@@ -179,9 +164,8 @@ def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
         if recorded:
-            differences.append(
-                "recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else "")
-            )
+            some = f" for {len(recorded)} of them" if others else ""
+            differences.append(f"recorded observations instead of tools{some}")
         if others:
             differences.append("tools of this package, not those of the paper")
         if not is_baseline(manifest.model) and manifest.max_steps != paper.max_steps:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -31,7 +31,6 @@ METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 
 SHIPPED = Path(__file__).with_name("judge.toml")
 _SOURCE = "Agent-X"
-"""Source name of Agent-X samples."""
 _HINT = "the form: docs/gta-thinkgeo-agent-x.md"
 _RUBRIC_PLACE = "{rubric}"
 _DIGITS = 12
@@ -64,33 +63,25 @@ def agent_x_questions(
     """
     steps: Any = prediction.get("reasoning_steps") or []
     answer: Any = prediction.get("final_answer")
-    if not steps and not _has_text(answer):
+    if not steps and not (any(answer.values()) if is_object(answer) else answer):
         return []
-    values: dict[str, Any] = {
-        "task": gold.get("query"),
-        "reference_steps": gold.get("reasoning_steps"),
-        "reference_answer": gold.get("final_answer"),
-        "kind": gold.get("query_type"),
-        "tools": gold.get("tool_metadata"),
-        "steps": steps,
-        "answer": answer,
-    }
-    texts = {name: _text(value) for name, value in values.items()}
+    texts = {part: _text(gold.get(name)) for part, name in _OF_GOLD.items()}
+    texts |= {"steps": _text(steps), "answer": _text(answer)}
     words = rubrics or shipped_rubrics()
     mark = mark_of(texts.values())
     questions: list[JudgeQuestion] = []
     for key, (rubric, shows) in words.criteria.items():
         system = words.system.replace("{mark}", mark).replace("{rubric}", rubric).strip()
         user = "\n".join(f"{words.parts[part]}:\n{mark}\n{texts[part]}\n{mark}" for part in shows)
-        prompt = prompt_hash(words.system + rubric)
-        questions.append(
-            JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=partial(read_score, shown=user))
-        )
+        prompt, read = prompt_hash(words.system + rubric), partial(read_score, shown=user)
+        questions.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read))
     return questions
 
 
-def _has_text(answer: Any) -> bool:
-    return any(cast("Mapping[str, Any]", answer).values()) if isinstance(answer, Mapping) else bool(answer)
+_OF_GOLD = {
+    **{"task": "query", "reference_steps": "reasoning_steps", "reference_answer": "final_answer"},
+    **{"kind": "query_type", "tools": "tool_metadata"},
+}
 
 
 def _text(value: Any) -> str:
@@ -127,9 +118,8 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
             raise UsageError(fault, hint=suggestion(key, COLUMNS))
     system = file.system or ours.system
     if _RUBRIC_PLACE not in system:
-        raise UsageError(
-            f"the rubrics {path}: system says nowhere where the rubric goes", hint=f"write {_RUBRIC_PLACE} there"
-        )
+        fault = f"the rubrics {path}: system says nowhere where the rubric goes"
+        raise UsageError(fault, hint=f"write {_RUBRIC_PLACE} there")
     criteria = {key: (each.rubric, tuple(each.shows or ours.criteria[key][1])) for key, each in file.criteria.items()}
     digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
     return Rubrics(system, {**ours.parts, **file.parts}, criteria, name or path.name, digest, content)
@@ -177,13 +167,13 @@ class JudgeTable:
     def scores(self) -> tuple[Mapping[str, float | None], ...]:
         """Scores of each row by column, parsed once for both scorers. Columns without a reply are left out."""
         return tuple(
-            {name: read_judge_score(cell) for name, cell in row.items() if name in COLUMNS and not _is_blank(cell)}
+            {
+                name: read_judge_score(cell)
+                for name, cell in row.items()
+                if name in COLUMNS and cell is not None and str(cell).strip()
+            }
             for row in self.rows
         )
-
-
-def _is_blank(reply: Any) -> bool:
-    return reply is None or (is_text(reply) and not reply.strip())
 
 
 def read_judgements(path: Path) -> JudgeTable:
@@ -194,9 +184,8 @@ def read_judgements(path: Path) -> JudgeTable:
     """
     table = _read_csv(path) if path.suffix.lower() == ".csv" else parse_judgements(read_json(path), path.name)
     if table.rows and not table.columns & COLUMNS.keys():
-        raise BenchmarkError(
-            f"{path.name} names none of the metrics of Agent-X", hint=f"they are {', '.join(list(COLUMNS)[:4])}..."
-        )
+        hint = f"they are {', '.join(list(COLUMNS)[:4])}..."
+        raise BenchmarkError(f"{path.name} names none of the metrics of Agent-X", hint=hint)
     return table
 
 
@@ -205,12 +194,9 @@ def parse_judgements(data: Any, name: str) -> JudgeTable:
     if not is_object(data):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
     rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in data.values()]
-    malformed = [
-        f'{name}, key "{key}" is no object of replies'
-        for key, row in data.items()
-        if row is not None and not is_object(row)
-    ]
-    return JudgeTable(tuple(rows), tuple(map(str, data)), raw=True, malformed=tuple(malformed))
+    faulty = [key for key, row in data.items() if row is not None and not is_object(row)]
+    malformed = tuple(f'{name}, key "{key}" is no object of replies' for key in faulty)
+    return JudgeTable(tuple(rows), tuple(map(str, data)), raw=True, malformed=malformed)
 
 
 def _read_csv(path: Path) -> JudgeTable:

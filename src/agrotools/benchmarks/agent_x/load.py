@@ -7,23 +7,28 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple, cast
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field, JsonValue
 
 from agrotools.benchmarks._dialogs.entries import Gold, offered_tools, sample_of, text_of
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
+    VIDEO_SUFFIXES,
+    FileTable,
     Findings,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
+    actual_content,
+    entries_of,
     error_text,
+    plain_path,
     quote,
+    safe_name,
     samples_of,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
 from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.core import (
     Arguments,
@@ -37,7 +42,91 @@ from agrotools.core import (
     SampleFile,
 )
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.text.loose_json import is_list, is_object, is_text
+
+Choice = Literal["even", "first"]
+PLACE = "video-frames"
+"""First part of frame paths, and the name of the frame folder in the user's cache."""
+_QUALITY = 95
+_MOST_READ = 200_000
+_FORM = "1"
+"""Version of the extraction; change it when frames are selected or written differently."""
+
+
+def frames_folder() -> Path:
+    """Return the folder of the extracted frames."""
+    return cache_dir(PLACE)
+
+
+def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
+    """Extract at most ``count`` frames of a video and return their paths below :func:`frames_folder`.
+
+    ``even``: frames spread over the video, including the first and the last (the middle one if ``count`` is 1).
+    ``first``: the first frames. A shorter video gives all of its frames.
+
+    Raises:
+        BenchmarkError: the video cannot be decoded, or the cache cannot be written.
+    """
+    try:
+        name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    except OSError as error:
+        raise BenchmarkError(f"{video.name} cannot be read: {error.strerror or error}") from error
+    target = frames_folder() / name
+    if not target.is_dir():
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=".making-", dir=target.parent) as temporary:
+                made = Path(temporary) / name
+                made.mkdir()
+                _write_frames(video, made, count, choice)
+                made.replace(target)
+        except OSError as error:
+            # Another process may have written the same frames in the meantime.
+            if not target.is_dir():
+                raise BenchmarkError(
+                    f"frames of {video.name} cannot be written to {target.parent}: {error.strerror or error}",
+                    hint="set AGROTOOLS_CACHE to a folder that can be written",
+                ) from error
+    return [f"{name}/{path.name}" for path in sorted(target.glob("frame_*_of_*.jpg"))]
+
+
+def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None:
+    import cv2
+
+    capture = cv2.VideoCapture(str(video))
+    good_frames: list[Path] = []
+    try:
+        if not capture.isOpened():
+            raise BenchmarkError(f"{video.name} is no video that can be read{actual_content(video)}")
+        places = range(count)
+        if choice == "even":
+            # Frames are counted by reading them, because the number in a file's header is often wrong.
+            length = next((number for number in range(_MOST_READ) if not capture.grab()), _MOST_READ)
+            places = _places(length, count)
+            capture = cv2.VideoCapture(str(video))
+        for place in range(max(places, default=0) + 1):
+            if not capture.grab():
+                break
+            if place in places:
+                good, frame = capture.retrieve()
+                path = folder / f"frame_{len(good_frames) + 1:02d}.jpg"
+                if good and cv2.imwrite(str(path), frame, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]):
+                    good_frames.append(path)
+    except cv2.error as error:
+        raise BenchmarkError(f"{video.name} cannot be decoded") from error
+    finally:
+        capture.release()
+    if not good_frames:
+        raise BenchmarkError(f"{video.name} contains no frame that can be read")
+    for path in good_frames:
+        path.rename(path.with_stem(f"{path.stem}_of_{len(good_frames):02d}"))
+
+
+def _places(length: int, count: int) -> Sequence[int]:
+    if length <= count:
+        return range(length)
+    return [round(place * (length - 1) / (count - 1)) for place in range(count)] if count > 1 else [length // 2]
 
 
 class AgentXSettings(PublishedSettings):
@@ -94,10 +183,9 @@ def _read_entry(
         return None
     if findings.broken:
         return None
-    environment = _environment(content.get("file_path"))
     groups = {
-        **({"environment": environment} if environment else {}),
-        **({"query_type": query_type} if query_type else {}),
+        "environment": _environment(content.get("file_path")),
+        "query_type": query_type,
         "answer": gold.kind,
         "input": "video" if files.videos else "images" if len(files.samples) > 1 else "image",
         "steps": str(len(steps)),
@@ -124,7 +212,7 @@ def _read_entry(
         toolset=tuple(toolset),
         reference=ReferenceTrajectory(steps=tuple(steps)),
         no_tool_eligible=gold.kind != "image",
-        groups=groups,
+        groups={name: value for name, value in groups.items() if value},
         metadata=metadata,
     )
 
@@ -173,14 +261,12 @@ def _frame_files(
     relative: str, table: FileTable, settings: AgentXSettings, used_names: Sequence[str]
 ) -> list[SampleFile]:
     frame_files: list[SampleFile] = []
-    store = FileTable(frames_folder().resolve())
-    stem = PurePosixPath(relative).stem
+    store, stem = FileTable(frames_folder().resolve()), PurePosixPath(relative).stem
     paths = frames_of(table.root / relative, settings.frames, settings.frame_choice)
     for number, path in enumerate(paths, start=1):
         name = safe_name(f"{stem}_frame_{number}.jpg", [*used_names, *(file.name for file in frame_files)])
-        frame = store.image(path, name)
-        note = f"frame {number} of {len(paths)} of a video"
-        frame_files.append(frame.model_copy(update={"path": f"{PLACE}/{path}", "note": note}))
+        moved = {"path": f"{PLACE}/{path}", "note": f"frame {number} of {len(paths)} of a video"}
+        frame_files.append(store.image(path, name).model_copy(update=moved))
     return frame_files
 
 
@@ -201,11 +287,11 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Finding
     """Return the steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
-        tool_name = step.get("tool", step.get("tool_used"))
-        tool = tool_name.strip() if isinstance(tool_name, str) else ""
-        if tool_name is not None and not isinstance(tool_name, str):
-            findings.fault(f"a step names a tool that is no text: {quote(tool_name)}")
+        tool = step.get("tool", step.get("tool_used")) or ""
+        if not isinstance(tool, str):
+            findings.fault(f"a step names a tool that is no text: {quote(tool)}")
             continue
+        tool = tool.strip()
         if tool.casefold() in _NO_TOOL:
             findings.note("steps without a tool are no calls")
             continue
@@ -217,15 +303,9 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Finding
         output = step.get("output", step.get("tool_output"))
         if output is None:
             findings.note("a call has no recorded observation")
-        thought = step.get("thought") or step.get("task")
-        steps.append(
-            ReferenceStep(
-                tool=tool,
-                arguments=arguments,
-                observation=_observation(tool, output),
-                thought=thought if isinstance(thought, str) else "",
-            )
-        )
+        thought = text if isinstance(text := step.get("thought") or step.get("task"), str) else ""
+        observation = _observation(tool, output)
+        steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
     if not steps:
         findings.note("no reasoning step calls a tool")
     return steps
@@ -273,13 +353,11 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     return Gold("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,)))
 
 
-def _environment(value: Any) -> str | None:
+def _environment(value: Any) -> str:
     """Return the leading letters of the first file name, which identify a collection: ``VCA_1.jpg`` gives ``VCA``."""
     first = str(value[0] if is_list(value) and value else value or "").split(",")[0]
     match = _PREFIX.match(PurePosixPath(first.strip().replace("\\", "/")).name)
-    if match is None or match[1].casefold() in _GENERIC:
-        return None
-    return match[1].upper()
+    return "" if match is None or match[1].casefold() in _GENERIC else match[1].upper()
 
 
 # --- inputs of reference steps, which are published as one text: ``VCA_1.jpg, cup`` -----------------------------------
@@ -316,21 +394,16 @@ def _read_text(names: Sequence[str], text: str, files: Mapping[str, str]) -> Arg
     arguments: Arguments = {}
     rest = text.strip()
     if names[0] == "image":
-        file_name, rest = _without_file(rest, files)
-        image = file_name or next(iter(files.values()), None)
-        if image is None:
+        image, rest = _without_file(rest, files)
+        if not (image := image or next(iter(files.values()), None)):
             return None
         arguments["image"] = image
-    text_names = [name for name in names if name != "image"]
-    if "bbox" in text_names:
-        text_names.remove("bbox")
-        if box := _BOX.search(rest):
-            arguments["bbox"] = box[0]
-            rest = rest[: box.start()] + rest[box.end() :]
+    if "bbox" in names and (box := _BOX.search(rest)):
+        arguments["bbox"] = box[0]
+        rest = rest[: box.start()] + rest[box.end() :]
     rest = _without_label(rest.strip(" ,;"))
-    if rest and text_names:
-        arguments[text_names[0]] = rest
-    return arguments
+    text_name = next((name for name in names if name not in ("image", "bbox")), None)
+    return {**arguments, text_name: rest} if rest and text_name else arguments
 
 
 def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]:
@@ -365,9 +438,8 @@ def read_agent_x(path: Path, settings: AgentXSettings = _DEFAULTS, progress: Pro
     """
     entries = entries_of(path)
     if any(isinstance(entry, dict) and "dialogs" in entry for entry in entries.values()):
-        raise BenchmarkError(
-            f"{path} holds dialogs: it is a file of GTA or ThinkGeo", hint="name its folder: --data-root DIR"
-        )
+        fault = f"{path} holds dialogs: it is a file of GTA or ThinkGeo"
+        raise BenchmarkError(fault, hint="name its folder: --data-root DIR")
     findings = Findings()
     read = partial(_read_entry, FileTable(path.parent), settings)
     samples = samples_of(entries, read, findings, progress)

@@ -10,7 +10,7 @@ from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
-from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
+from agrotools.benchmarks.agent_x.judge import read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
@@ -102,7 +102,10 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     stop = None
     try:
         if table is not None:
-            published = aggregate(_numbers(table) if table.raw else table.rows)
+            # The parser of complete replies is this package's, because the published one is not known.
+            pairs = zip(table.rows, table.scores, strict=True)
+            numbers = ({name: scores.get(name) for name in row if name in COLUMNS} for row, scores in pairs)
+            published = aggregate([*numbers] if table.raw else table.rows)
     except PublishedScorerStops as error:
         stop = error.message
     if table is None:
@@ -110,11 +113,9 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     extra, count_stops = _published_counts(predictions, entries)
     corrected = corrected_scorer.score(table, predictions, entries)
     errors = errors_of_agent_x(predictions, entries)
-    samples = corrected.counts["samples"]
-    malformed += table.malformed if table is not None else ()
-    return ScoredFile(
-        "agentx", "single-shot", samples, published, corrected, errors, stop, extra, count_stops, tuple(malformed)
-    )
+    all_malformed = (*malformed, *(table.malformed if table is not None else ()))
+    n, mode = corrected.counts["samples"], "single-shot"
+    return ScoredFile("agentx", mode, n, published, corrected, errors, stop, extra, count_stops, all_malformed)
 
 
 def _published_counts(
@@ -133,14 +134,6 @@ def _published_counts(
     errors = error_analysis(predictions, raw, keywords)
     extra["errors as published"] = {"samples": errors.samples, **errors.counts}
     return extra, (*stops, *(f"{error}: {stop.message}" for error, stop in errors.stops.items()))
-
-
-def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
-    """Convert complete replies to numbers with the parser of this package, because the published one is not known."""
-    return [
-        {column: scores.get(column) for column in row if column in COLUMNS}
-        for row, scores in zip(table.rows, table.scores, strict=True)
-    ]
 
 
 def _content(_: Manifest, mode: Mode, records: Sequence[Record]) -> PredictionContent | None:
@@ -190,26 +183,17 @@ def add_single_reply(record: Record, errors: Errors) -> None:
     Query and file name, which Agent-X's predictions also contain, are not requested from a model here and not missed. A
     reply without any JSON object counts as thought only; one with an unreadable object has an invalid format.
     """
-    sample = record.sample
+    sample, trajectory = record.sample, record.trajectory
     errors.total += 1
-    text = _last_reply(record)
+    replies = [step.reply for step in trajectory.steps if step.reply] if trajectory else []
+    last = trajectory and (trajectory.halted_by or (replies[-1] if replies else None))
+    text = last.text if last else ""
     entry: Any = raw_object(text)
     if entry is None:
-        body = without_thinking(text).strip()
-        errors.add(
-            "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
-        )
+        error = "invalid_format" if "{" in without_thinking(text) else "only_thought"
+        errors.add(error if text.strip() else "no_response", sample.id)
         return
     _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold_of(sample), errors)
-
-
-def _last_reply(record: Record) -> str:
-    trajectory = record.trajectory
-    if trajectory is None:
-        return ""
-    replies = [step.reply for step in trajectory.steps if step.reply is not None]
-    last = trajectory.halted_by or (replies[-1] if replies else None)
-    return last.text if last is not None else ""
 
 
 def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors) -> None:
@@ -242,31 +226,24 @@ def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
         return True
     if not is_object(answer) or "value" not in answer or "justification" not in answer:
         return True
-    return not all(is_object(step) and _renamed(step) >= _STEP_KEYS for step in steps)
-
-
-def _renamed(step: Any) -> set[str]:
     names = {"tool": "tool_used", "output": "tool_output"}
-    return {names.get(str(name), str(name)) for name in step}
+    return not all(is_object(step) and {names.get(key, key) for key in step} >= _STEP_KEYS for step in steps)
 
 
 def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
-    before: str | None = None
-    repeated = False
+    before, repeated = "", False
     for step in filter(is_object, steps):
         tool: Any = step.get("tool_used") or step.get("tool")
         output: Any = step.get("tool_output") or step.get("output")
         if is_list(tool):
             errors.add("several_calls", key, int(len(tool) > 1))
         if not is_text(tool) or tool.strip() in _NOTHING:
-            before = None
+            before = ""
             continue
         names = [name.strip() for name in tool.split(",")]
         errors.add("several_calls", key, int(len(names) > 1))
         errors.add("wrong_tool_name", key, sum(name not in FACTS["tools"] for name in names))
-        errors.add(
-            "call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING)
-        )
+        errors.add("call_without_output", key, int(output in _NOTHING))
         repeated |= before == tool.strip().lower()
         before = tool.strip().lower()
     errors.add("repeated_tool", key, int(repeated))

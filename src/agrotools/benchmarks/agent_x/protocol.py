@@ -41,12 +41,10 @@ class AgentXAgent:
             return halt
         prediction = await parse_in_thread(lambda: read_prediction(completion.text), output_length(completion))
         if isinstance(prediction, str):
-            return Unparseable(
-                text=excerpt(completion.text), reason=f"The reply cannot be read: {prediction}.", reply=reply
-            )
-        return Answer(
-            text=prediction.value.strip() or prediction.justification.strip(), thought=completion.thought, reply=reply
-        )
+            reason = f"The reply cannot be read: {prediction}."
+            return Unparseable(text=excerpt(completion.text), reason=reason, reply=reply)
+        text = prediction.value.strip() or prediction.justification.strip()
+        return Answer(text=text, thought=completion.thought, reply=reply)
 
     async def request_for(
         self,

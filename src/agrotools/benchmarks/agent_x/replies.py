@@ -91,9 +91,7 @@ def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:
 
 
 def _text(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else dumps(value)
+    return value if isinstance(value, str) else "" if value is None else dumps(value)
 
 
 def prediction_of(record: Record) -> dict[str, Any]:

@@ -63,11 +63,8 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
     judges = [judge.judge.casefold() for summary in summaries if summary.judging for judge in summary.judging.judges]
     by_qwen = bool(judges) and all("qwen" in name and "14b" in name for name in judges)
     table = _TABLE_OF_QWEN if by_qwen else _TABLE
-    rows = [
-        replace(row, metric=_NAMES[row.metric])
-        for row in published_rows("agentx")
-        if row.table == table and row.metric in _NAMES
-    ]
+    of_table = (row for row in published_rows("agentx") if row.table == table and row.metric in _NAMES)
+    rows = [replace(row, metric=_NAMES[row.metric]) for row in of_table]
     best = next(metric for metric in _BEST if metric.removeprefix("agent_x.") in columns)
     return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == best])
 

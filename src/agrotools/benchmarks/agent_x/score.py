@@ -158,12 +158,11 @@ def tools_of(entry: Any) -> frozenset[str]:
 def _left_out(
     ids: Sequence[str], table: JudgeTable | None, has_predictions: bool, data: Mapping[str, Any] | None
 ) -> dict[str, str]:
-    reasons: dict[str, str] = {}
     if table is None:
-        reasons |= dict.fromkeys(ids, "needs the replies of the judge (--judgements)")
+        reasons = dict.fromkeys(ids, "needs the replies of the judge (--judgements)")
     else:
         absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
-        reasons |= dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
+        reasons = dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
     if not has_predictions or data is None:
         reasons[_TOOLSET] = "needs the predictions and the data set (--data)"
     if missing := [name for name in _STAR_PARTS if name in reasons]:
@@ -202,9 +201,8 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     }
     stops, reference = "", {}
     if table is not None:
-        generative = [
-            at for at, record in enumerate(valid) if record.sample.metadata.get("position") in GENERATIVE_ROWS
-        ]
+        places = [record.sample.metadata.get("position") for record in valid]
+        generative = [at for at, place in enumerate(places) if place in GENERATIVE_ROWS]
         try:
             reference = aggregate(table.rows, generative).shares
         except PublishedScorerStops as error:
@@ -249,11 +247,11 @@ def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -
     criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
     if not criteria:
         return None
-    rows: list[dict[str, float | None]] = []
-    for record in records:
-        values = judges.values(record)
-        rows.append({column: values.get(metric) if values else 0.0 for column, metric in criteria.items()})
-    return JudgeTable(tuple(rows), tuple(keys), raw=False)
+    rows = tuple(
+        {column: values.get(metric) if values else 0.0 for column, metric in criteria.items()}
+        for values in map(judges.values, records)
+    )
+    return JudgeTable(rows, tuple(keys), raw=False)
 
 
 def _differences(manifest: Manifest, mode: Mode) -> list[str]:

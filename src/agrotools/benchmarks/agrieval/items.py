@@ -50,10 +50,8 @@ class QuestionSettings(FrozenModel):
     @property
     def label(self) -> str:
         """Name of this setting in reports: ``zero-shot``, ``5-shot``, ``cot``, ``retrieval, shuffled``..."""
-        words = [f"{self.shots}-shot"] if self.shots else []
-        words += ["cot"] if self.cot else []
-        words += ["retrieval"] if self.retrieval else []
-        words = words or ["zero-shot"]
+        settings = {f"{self.shots}-shot": self.shots, "cot": self.cot, "retrieval": self.retrieval}
+        words = [word for word, chosen in settings.items() if chosen] or ["zero-shot"]
         return ", ".join([*words, *([self.order] if self.order != "given" else [])])
 
 
@@ -117,9 +115,8 @@ def read_items(path: Path) -> ItemFile:
             left_out[str(reason)] += 1
             continue
         seen[item.number] += 1
-        if seen[item.number] > 1:
-            item = replace(item, number=f"{item.number}.{seen[item.number]}")
-        items.append(item)
+        n = seen[item.number]
+        items.append(replace(item, number=f"{item.number}.{n}") if n > 1 else item)
     if not items:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it is empty"
         raise BenchmarkError(f"{path} contains no question that can be asked: {why}", hint=_SHAPE)

@@ -75,9 +75,8 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
 def _named_file(root: Path, name: str) -> Path:
     path = {path.name.casefold(): path for path in root.iterdir()}.get(name.casefold(), root / name)
     if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}", hint="--option files= takes names in the folder, with commas between"
-        )
+        hint = "--option files= takes names in the folder, with commas between"
+        raise UsageError(f"there is no file {path}", hint=hint)
     return path
 
 
@@ -91,12 +90,8 @@ def _preferred(paths: Sequence[Path], part: str) -> Path | None:
 VERSION = "1"
 _SEARCH_THREADS = 8
 FAMILY = "knowledge"
-TASK_TYPES = {
-    "single": "single_choice",
-    "multiple": "multiple_choice",
-    "true_false": "true_false",
-    None: "short_answer",
-}
+_TYPES = {"single": "single_choice", "multiple": "multiple_choice", "true_false": "true_false"}
+TASK_TYPES = {**_TYPES, None: "short_answer"}
 
 
 class _Place(NamedTuple):
@@ -178,9 +173,8 @@ def _passages_for(
         passages = {query: [Passage(*each) for each in rows] for query, rows in orjson.loads(cached.read_bytes())}
     if len(passages) < len(queries):
         with ThreadPoolExecutor(_SEARCH_THREADS) as pool:
-            for query, results in zip(
-                queries, pool.map(lambda query: corpus.search(query, count), queries), strict=True
-            ):
+            found = pool.map(lambda query: corpus.search(query, count), queries)
+            for query, results in zip(queries, found, strict=True):
                 passages[query] = results
                 progress("passages", len(passages), len(queries))
         with suppress(OSError):
@@ -212,12 +206,9 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
             sample_id += "x"
         used_ids.add(sample_id)
         cluster = first.setdefault(question_key(item.question), sample_id)
-        if item.kind is None:
-            ids.append(sample_id)
-            places.append(_Place(item, Ordered({}, (), ()), cluster))
-            continue
         seed = f"{settings.seed}/{sample_id}"
-        for ordered in orders_of(item.options, item.answer, settings.order, seed):
+        orders = orders_of(item.options, item.answer, settings.order, seed) if item.kind else [Ordered({}, (), ())]
+        for ordered in orders:
             ids.append(sample_id if ordered.rotation is None else f"{sample_id}-r{ordered.rotation}")
             places.append(_Place(item, ordered, cluster))
     order = sorted(range(len(ids)), key=ids.__getitem__)
@@ -233,9 +224,8 @@ def _metadata(
     if ordered.rotation is not None:
         metadata["rotation"] = ordered.rotation
     if passages:
-        metadata["passages"] = [
-            {"source": each.source, "title": each.title, "score": round(each.score, 4)} for each in passages
-        ]
+        shown = ({"source": each.source, "title": each.title, "score": round(each.score, 4)} for each in passages)
+        metadata["passages"] = [*shown]
     if shots:
         metadata["examples"] = [each.number for each in shots]
     return metadata
@@ -249,9 +239,7 @@ def _header(
     examples: Examples | None,
     note: str,
 ) -> BenchmarkHeader:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.path.read_bytes())
+    digest = hashlib.sha256(b"".join(file.path.read_bytes() for file in files))
     left_out = sum((Counter(file.left_out) for file in files), Counter[str]())
     notes = [note] if note else []
     notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]

@@ -42,7 +42,7 @@ class OptionsSlot(Slot):
 
     @property
     def comparable_value(self) -> str:
-        return "".join(self.value)
+        return self.right_text
 
 
 class ReferenceTextSlot(Slot):

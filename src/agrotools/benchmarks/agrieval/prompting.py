@@ -41,13 +41,10 @@ def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, s
         for turn in places:
             yield _ordered(options, answer, places[turn:] + places[:turn])._replace(rotation=turn)
         return
-    if order == "given":
-        yield Ordered(dict(options), tuple(answer), tuple(places))
-        return
     rng = random.Random(seed)
     if order == "shuffled":
         rng.shuffle(places)
-    else:
+    elif order == "later":
         places = _later(options, answer, rng)
     yield _ordered(options, answer, places)
 
@@ -106,11 +103,9 @@ class Examples:
         # One more than needed, because the question itself may be among them.
         sampled = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != item_key][:count]
         if len(sampled) < count:
-            raise UsageError(
-                f"there are not {count} examples of the kind {item.kind or 'open'} outside the group of question "
-                f"{item.number}",
-                hint="ask for fewer shots, or give another file with --option examples=FILE",
-            )
+            which = f"of the kind {item.kind or 'open'} outside the group of question {item.number}"
+            hint = "ask for fewer shots, or give another file with --option examples=FILE"
+            raise UsageError(f"there are not {count} examples {which}", hint=hint)
         return sampled
 
     def check(self, items: Iterable[Item], count: int) -> None:
@@ -169,12 +164,10 @@ def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str
     if not examples:
         return ""
     template = words.get(f"{form}example", words["example"])
-    solved = [
-        _fill_template(
-            template, question=each.question, options=_lines(each.options, words), answer="".join(each.answer)
-        )
-        for each in examples
-    ]
+    solved: list[str] = []
+    for each in examples:
+        options, answer = _lines(each.options, words), "".join(each.answer)
+        solved.append(_fill_template(template, question=each.question, options=options, answer=answer))
     count = words["counts"][str(len(examples))]
     return _fill_template(words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved))
 
@@ -186,15 +179,10 @@ def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:
 def _passages(passages: "Sequence[Passage]", words: Mapping[str, Any]) -> str:
     if not passages:
         return ""
-    lines = (
-        _fill_template(
-            words["passage"],
-            number=str(number),
-            title=_fill_template(words["title"], title=each.title) if each.title else "",
-            text=each.text,
-        )
-        for number, each in enumerate(passages, 1)
-    )
+    lines: list[str] = []
+    for number, each in enumerate(passages, 1):
+        title = _fill_template(words["title"], title=each.title) if each.title else ""
+        lines.append(_fill_template(words["passage"], number=str(number), title=title, text=each.text))
     return _fill_template(words["passages"], passages="\n".join(lines))
 
 

@@ -154,9 +154,8 @@ class Pair(NamedTuple):
 
 def as_compared(answer: str | None, reference: str | None) -> Pair:
     """Return both texts, with the script's substitutes for missing or blank ones."""
-    return Pair(
-        answer if answer and answer.strip() else " ", reference if reference and reference.strip() else _NO_REFERENCE
-    )
+    shown = reference if reference and reference.strip() else _NO_REFERENCE
+    return Pair(answer if answer and answer.strip() else " ", shown)
 
 
 def rouges(pair: Pair) -> dict[str, float]:
@@ -173,10 +172,8 @@ def stop_at(pair: Pair) -> str | None:
     answer, reference = map(_sentences, pair)
     if not answer or not reference:
         return "ValueError"
-    too_far = any(
-        shared_words(one.split(" "), other.split(" "), MOST_STEPS) is None for one in answer for other in reference
-    )
-    return "RecursionError" if too_far else None
+    shared = (shared_words(one.split(" "), other.split(" "), MOST_STEPS) for one in answer for other in reference)
+    return "RecursionError" if None in shared else None
 
 
 def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
@@ -226,10 +223,8 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
     if not answer or not reference:
         return 0.0, 0.0, 0.0
     first, second = ([word for one in sentences for word in one.split(" ")] for sentences in (answer, reference))
-    shared: set[str] = set()
-    for one in answer:
-        for other in reference:
-            shared |= shared_words(one.split(" "), other.split(" ")) or set()
+    found = (shared_words(one.split(" "), other.split(" ")) or () for one in answer for other in reference)
+    shared = set[str]().union(*found)
     words, other_words = set(first), set(second)
     pairs, other_pairs = set(pairwise(first)), set(pairwise(second))
     # The script gives the answer as reference and the reference as answer.
@@ -305,10 +300,8 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
             total += bleu.sentence_bleu(one, other, weights=weights, smoothing_function=smooth)
         figures.append(round(total / len(pairs) * 100, 4))
     figures.append(sum(figures) / 4)
-    whole = [
-        round(bleu.corpus_bleu(answers, references, weights=tuple(int(at == n) for at in range(4))) * 100, 4)
-        for n in range(4)
-    ]
+    orders = (tuple(int(at == n) for at in range(4)) for n in range(4))
+    whole = [round(bleu.corpus_bleu(answers, references, weights=order) * 100, 4) for order in orders]
     return [*figures, *whole, sum(whole) / 4]
 
 

@@ -96,14 +96,8 @@ def _estimate(estimate: Estimate) -> str:
 REPORTING = Reporting(
     settings=(Setting("Examination questions", "no-tool", _COLUMNS, _metrics),),
     variants={
-        "agrieval.accuracy": (
-            ("authors' scorer", "agrieval.accuracy_published"),
-            ("LexEval's rule", "agrieval.accuracy_lexeval"),
-        ),
-        "agrieval.rouge_l": (
-            ("authors' scorer", "agrieval.rouge_l_published"),
-            ("normalised", "agrieval.rouge_l_normalised"),
-        ),
+        f"agrieval.{name}": (("authors' scorer", f"agrieval.{name}_published"), (words, f"agrieval.{name}_{suffix}"))
+        for name, words, suffix in (("accuracy", "LexEval's rule", "lexeval"), ("rouge_l", "normalised", "normalised"))
     },
     parts=(
         PartColumn("no-tool", "agrieval.accuracy", "Accuracy", "Accuracy"),

@@ -45,9 +45,8 @@ def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, s
     if (embedder := comparisons.embedder) is None:
         return metrics
     if embedder.name not in SIMILARITIES:
-        raise UsageError(
-            f"open questions are not compared by the embedder {embedder.name}", hint=f"known: {', '.join(SIMILARITIES)}"
-        )
+        fault = f"open questions are not compared by the embedder {embedder.name}"
+        raise UsageError(fault, hint=f"known: {', '.join(SIMILARITIES)}")
     return {**metrics, SIMILARITIES[embedder.name]: embedder.similarity}
 
 
@@ -96,14 +95,8 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
     read = read_choices(answer, slot.options, slot.kind)
     read_letters, right = set(read.letters), set(slot.value)
     lexeval_read = lexeval.extract(answer)
-    reading: dict[str, JsonValue] = {
-        "value": list(read.letters),
-        "rule": read.rule,
-        "candidate": read.candidate[:120],
-        "lexeval": lexeval_read,
-    }
-    if read.ambiguous:
-        reading["ambiguous"] = True
+    reading: dict[str, JsonValue] = {"value": [*read.letters], "rule": read.rule, "candidate": read.candidate[:120]}
+    reading |= {"lexeval": lexeval_read, **({"ambiguous": True} if read.ambiguous else {})}
     partial = len(read_letters) / len(right) if read_letters <= right else 0.0
     letters = "".join(slot.value)
     theirs = published_scorer.credit(answer, slot.options, slot.kind, letters)
@@ -223,14 +216,11 @@ class OptionPlacesTally:
         last = max(*self._chosen, *self._right, 0)
         chosen, right = (tuple(counts[place] for place in range(last + 1)) for counts in (self._chosen, self._right))
         n_choices = sum(chosen)
-        apart = (
-            sum(abs(c / n_choices - r / self._n) for c, r in zip(chosen, right, strict=True)) / 2 if n_choices else 0.0
-        )
-        constant = sum(max(kind.values()) for kind in self._answers.values())
-        constant /= sum(kind.total() for kind in self._answers.values())
-        return OptionPlaces(
-            n=self._n, chosen=chosen, right=right, unread=self._unread, preference=apart, constant=constant
-        )
+        distances = (abs(c / max(n_choices, 1) - r / self._n) for c, r in zip(chosen, right, strict=True))
+        apart = sum(distances) / 2 if n_choices else 0.0
+        kinds, counts = self._answers.values(), {"n": self._n, "chosen": chosen, "right": right, "unread": self._unread}
+        constant = sum(max(kind.values()) for kind in kinds) / sum(kind.total() for kind in kinds)
+        return OptionPlaces.model_validate({**counts, "preference": apart, "constant": constant})
 
     def rotations(self) -> Rotations | None:
         """Return the results over the questions that were answered in every rotation; None if there are none."""

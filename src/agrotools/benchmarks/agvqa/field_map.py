@@ -142,9 +142,8 @@ def read_map(path: Path) -> FieldMap:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BenchmarkError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
-        raise BenchmarkError(
-            f"{path}: {first_error(error)}", hint=f"the fields are those of the maps in {MAPS}"
-        ) from error
+        hint = f"the fields are those of the maps in {MAPS}"
+        raise BenchmarkError(f"{path}: {first_error(error)}", hint=hint) from error
 
 
 class Row(NamedTuple):
@@ -254,7 +253,14 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
         raise RowFault("no answer")
     match kind:
         case "single" | "several":
-            return (_lettered_slot(row, fields, options, answer, several=kind == "several"),)
+            letters = right_letters(answer, options, fields)
+            if kind == "single" and len(letters) > 1:
+                raise RowFault("several correct options where one is asked for", answer)
+            text = row.get(fields.answer_text)
+            if text is not None and letters != right_letters(text, options, fields):
+                raise RowFault("the answer and its text name different options", f"{answer} and {text}")
+            labels, several = dict(zip(fields.labels, options, strict=False)), kind == "several"
+            return (LetteredSlot(**_AT, value=letters, options=dict(options), several=several, labels=labels),)
         case "yes_no":
             word = str(answer).strip().lower()
             if word not in ("yes", "no", "true", "false"):
@@ -268,51 +274,30 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
                 raise RowFault("the answer is no list of numbers", answer)
             return (NumberListSlot(**_AT, value=numbers, box=kind == "box", abs_tol=fields.abs_tol),)
         case "number":
-            return (_number_slot("answer", "the answer", answer, fields),)
+            return (_number_slot(_AT, answer, fields),)
         case "parts":
             parts = [part.strip() for part in str(answer).split(",") if part.strip()]
-            names = ["answer"] if len(parts) == 1 else [f"part_{number}" for number in range(1, len(parts) + 1)]
-            return tuple(_part(name, part, fields) for name, part in zip(names, parts, strict=True))
+            slots: list[Slot] = []
+            for n, part in enumerate(parts, 1):
+                name: Any = {"name": f"part_{n}", "label": f"part {n} of the answer"} if len(parts) > 1 else _AT
+                is_text = number_in(part) is None
+                slots.append(ExactSlot(**name, value=part) if is_text else _number_slot(name, part, fields))
+            return tuple(slots)
         case "text":
             return (ReferenceTextsSlot(**_AT, values=(str(answer),)),)
         case "name":
-            return (_name_slot(row, fields, str(answer)),)
+            others = [row.get(path) for path in fields.other_names]
+            known = [name for each in others for name in (each if isinstance(each, list) else [each]) if name]
+            aliases = tuple(dict.fromkeys(str(name) for name in known if str(name) != str(answer)))
+            right = str(answer).strip()
+            return (ExactSlot(**_AT, value=right, aliases={right: aliases} if aliases else {}),)
 
 
-def _lettered_slot(
-    row: Row, fields: FieldMap, options: Mapping[str, str], answer: Any, *, several: bool
-) -> LetteredSlot:
-    letters = right_letters(answer, options, fields)
-    if not several and len(letters) > 1:
-        raise RowFault("several correct options where one is asked for", answer)
-    text = row.get(fields.answer_text)
-    if text is not None and letters != right_letters(text, options, fields):
-        raise RowFault("the answer and its text name different options", f"{answer} and {text}")
-    labels = dict(zip(fields.labels, options, strict=False))
-    return LetteredSlot(**_AT, value=letters, options=dict(options), several=several, labels=labels)
-
-
-def _name_slot(row: Row, fields: FieldMap, answer: str) -> ExactSlot:
-    others = [row.get(path) for path in fields.other_names]
-    names = [name for each in others for name in (each if isinstance(each, list) else [each]) if name]
-    aliases = tuple(dict.fromkeys(str(name) for name in names if str(name) != answer))
-    return ExactSlot(**_AT, value=answer.strip(), aliases={answer.strip(): aliases} if aliases else {})
-
-
-def _part(name: str, part: str, fields: FieldMap) -> Slot:
-    label = "the answer" if name == "answer" else f"part {name.removeprefix('part_')} of the answer"
-    if number_in(part) is not None:
-        return _number_slot(name, label, part, fields)
-    return ExactSlot(name=name, label=label, value=part)
-
-
-def _number_slot(name: str, label: str, answer: Any, fields: FieldMap) -> Slot:
-    value = number_in(answer)
-    if value is None:
+def _number_slot(name: dict[str, str], answer: Any, fields: FieldMap) -> Slot:
+    if (value := number_in(answer)) is None:
         raise RowFault("the answer is no number", answer)
-    return ToleranceSlot(
-        name=name, label=label, value=value, unit=fields.unit, abs_tol=fields.abs_tol, rel_tol=fields.rel_tol
-    )
+    tolerance = {"unit": fields.unit, "abs_tol": fields.abs_tol, "rel_tol": fields.rel_tol}
+    return ToleranceSlot.model_validate({**name, "value": value, **tolerance})
 
 
 def right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) -> tuple[str, ...]:

@@ -17,14 +17,14 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
-from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, FileTable
+from agrotools.benchmarks._dialogs.loading import IMAGE_SUFFIXES, FileTable
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
-from agrotools.benchmarks.rows import read_rows
+from agrotools.benchmarks.values import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import cache_dir, write_whole
@@ -65,6 +65,8 @@ class ReadSet(NamedTuple):
     faults: Mapping[str, Sequence[tuple[str, str]]]
     unread: Counter[str]
     without_image: int
+    folders: Mapping[str, Path]
+    """Folders of images outside ``root``, by the first part of their paths."""
 
 
 def find_set(name: str, data_root: Path | None) -> str:
@@ -138,7 +140,7 @@ def read_set(
                 faults[fault.reason].append((sample_id, fault.detail))
     progress(f"{fields.title}: files", len(files), len(files))
     without = sum(not sample.files for sample in samples) if fields.images else 0
-    return ReadSet(root, files, rows, samples, faults, unread, without)
+    return ReadSet(root, files, rows, samples, faults, unread, without, images.folders)
 
 
 def _sample_id(text: str, used: Counter[str]) -> str:
@@ -180,14 +182,16 @@ class _Images:
     """Images of a set: paths relative to a folder, bytes in parquet, and base64."""
 
     def __init__(self, root: Path, fields: FieldMap, settings: SetSettings) -> None:
-        self._root, self._fields = root, fields
+        self._fields = fields
         self._none = settings.images == NO_IMAGES
-        self.elsewhere = Path(settings.images).expanduser().resolve() if settings.images and not self._none else None
-        if self.elsewhere and not self.elsewhere.is_dir():
-            raise UsageError(f"there is no folder {self.elsewhere}", hint="--option images=DIR, or images=none")
         self._bases = [root / folder for folder in fields.image_folders]
-        folders = {"": root, _EMBEDDED: _cache(), _ELSEWHERE: self.elsewhere}
-        self._tables = {first: FileTable(folder) for first, folder in folders.items() if folder}
+        self._tops, self.folders = [root], {_EMBEDDED: _cache()}
+        if settings.images and not self._none:
+            self.folders[_ELSEWHERE] = elsewhere = Path(settings.images).expanduser().resolve()
+            if not elsewhere.is_dir():
+                raise UsageError(f"there is no folder {elsewhere}", hint="--option images=DIR, or images=none")
+            self._tops.insert(0, elsewhere)
+        self._tables = {first: FileTable(folder) for first, folder in {"": root, **self.folders}.items()}
 
     def files(self, row: Row) -> list[SampleFile]:
         """Return the images of a row, named ``image_1``..."""
@@ -239,12 +243,11 @@ class _Images:
             raise RowFault("an image is neither a path nor bytes", text)
         if re.match(r"https?://", text):
             raise RowFault("an image is only an address, and nothing is downloaded", text)
-        tops = [top for top in (self.elsewhere, self._root) if top]
         for relative in (text, Path(text).name):
-            for base in (*tops, row.file.parent, *self._bases):
+            for base in (*self._tops, row.file.parent, *self._bases):
                 with suppress(OSError, ValueError):  # too long, or with a null character
                     path = (base / relative).resolve()
-                    if path.is_file() and any(map(path.is_relative_to, tops)):
+                    if path.is_file() and any(map(path.is_relative_to, self._tops)):
                         return path
         raise RowFault(_MISSING, text)
 
@@ -293,12 +296,10 @@ def check_set(name: str, data_root: Path | None, progress: Progress) -> FileChec
     """Check the files of the set: rows that cannot be used, by reason, and fields that are not read."""
     fields = map_of(name, data_root, "")
     read = read_set(name, fields, data_root, SetSettings(), progress)
-    faults = [
-        EntryFault(
-            f"{rows[0][0]} and {len(rows) - 1} more" if rows[1:] else rows[0][0], f"{reason} ({_examples(rows)})"
-        )
-        for reason, rows in read.faults.items()
-    ]
+    faults: list[EntryFault] = []
+    for reason, rows in read.faults.items():
+        more = f" and {len(rows) - 1} more" if rows[1:] else ""
+        faults.append(EntryFault(rows[0][0] + more, f"{reason} ({_examples(rows)})"))
     notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
     files = tuple(str(path) for path in read.files[:_SHOWN])
     hint = "eval leaves these rows out and counts them; for missing images: --option images=DIR, images=none or "
@@ -317,24 +318,15 @@ def load_set(name: str, loading: Loading) -> Benchmark:
     read = read_set(name, fields, loading.data_root, settings, loading.progress)
     notes = notes_of(read, fields)
     missing = read.faults.get(_MISSING, ())
+    hint = "--option images=DIR gives the folder of the images, images=none asks all questions without images"
     if missing and not settings.allow_missing:
-        raise BenchmarkError(
-            f"{name}: {len(missing)} of {read.rows} rows name an image that is not there ({_examples(missing)})",
-            hint="--option images=DIR gives their folder, allow_missing=true leaves these rows out and counts them, "
-            "images=none asks all questions without images",
-        )
+        fault = f"{name}: {len(missing)} of {read.rows} rows name an image that is not there ({_examples(missing)})"
+        raise BenchmarkError(fault, hint=f"{hint}, allow_missing=true leaves these rows out and counts them")
     if not read.samples:
-        hint = f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
-        if len(missing) == read.rows:
-            hint = "--option images=DIR gives the folder of the images, images=none asks all questions without images"
+        if len(missing) < read.rows:
+            hint = f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
         fault = f"{name}: no row of {len(read.files)} files can be used"
         raise BenchmarkError("\n  ".join([fault, *notes]), hint=hint)
-    metadata: dict[str, JsonValue] = {
-        "files": [path.relative_to(read.root).as_posix() for path in read.files],
-        "left_out": {reason: len(rows) for reason, rows in read.faults.items()},
-        "unread_fields": dict(read.unread),
-        "notes": [*notes],
-    }
     header = BenchmarkHeader(
         name=name,
         version="1",
@@ -343,10 +335,12 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         toolset=(),
         modes=("no-tool",),
         sources=(SourceNote(name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation),),
-        metadata=metadata,
+        metadata={
+            "files": [path.relative_to(read.root).as_posix() for path in read.files],
+            "left_out": {reason: len(rows) for reason, rows in read.faults.items()},
+            "unread_fields": dict(read.unread),
+            "notes": [*notes],
+        },
     )
-    folders = {_EMBEDDED: _cache()}
-    if settings.images not in ("", NO_IMAGES):
-        folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()
-    benchmark = Benchmark.of(header, read.samples, read.root, folders)
+    benchmark = Benchmark.of(header, read.samples, read.root, read.folders)
     return replace(benchmark, samples=read.samples) if fields.cluster else benchmark

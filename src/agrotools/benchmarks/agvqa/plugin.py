@@ -49,7 +49,7 @@ class LetteredSlot(Slot):
 
     @property
     def comparable_value(self) -> str:
-        return "".join(self.value)
+        return self.right_text
 
 
 class NumberListSlot(Slot):
@@ -94,7 +94,7 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
         places = {"address": "download", "licence": "licence", "into": "download_into"}
         facts["download"] = {field: fields[key] for field, key in places.items()}
     if "predictions" in fields:
-        facts["targets"] = {"predictions": {name: f"{_ROOM}.predictions:{name.upper().replace('-', '_')}"}}
+        facts["targets"] = {"predictions": {name: f"{_ROOM}.score:{name.upper().replace('-', '_')}"}}
     if questions := fields.get("questions"):
         facts["expected"] = [{"name": "questions", "published": questions, "decides": True, "count": "samples"}]
     return _plugin(facts)
@@ -108,7 +108,7 @@ OWN_FILE = _plugin(
         "name": OWN,
         "about": "your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
         "needs": "DIR with the files and agvqa-map.toml (or --option map=FILE)",
-        "targets": {"scoring": f"{_ROOM}.score:SCORING", "predictions": {OWN: f"{_ROOM}.predictions:OWN_FILE"}},
+        "targets": {"scoring": f"{_ROOM}.score:SCORING", "predictions": {OWN: f"{_ROOM}.score:OWN_FILE"}},
     },
     slots=(LetteredSlot, NumberListSlot),
 )

@@ -10,7 +10,7 @@ import shutil
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -79,18 +79,15 @@ def is_intact(folder: Path, paths: Iterable[str] | None = None) -> bool:
 
 def _manifest(folder: Path) -> dict[str, str]:
     """Return the hashes of the files that were drawn and checked, by path."""
-    try:
-        recorded = orjson.loads((folder / _MANIFEST).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return recorded if isinstance(recorded, dict) else {}
+    with suppress(OSError, orjson.JSONDecodeError):
+        return orjson.loads((folder / _MANIFEST).read_bytes())
+    return {}
 
 
 def _is_unaltered(folder: Path, manifest: dict[str, str], path: str) -> bool:
-    try:
+    with suppress(OSError):
         return path in manifest and manifest[path] == sha256_of_file(folder / path)
-    except OSError:
-        return False
+    return False
 
 
 class DrawnFiles:
@@ -166,9 +163,9 @@ class DrawnFiles:
             for file, path in files.items():
                 look, recorded = Look(**looks[file]), Look(**self._pack.files[path]["look"])  # pyright: ignore
                 if not look.resembles(recorded):
+                    which = f"{file} of {scene[0]}, seed {scene[1]}, difficulty {scene[2]}"
                     raise BenchmarkError(
-                        f"this machine draws another picture than the recorded one: {file} of {scene[0]}, seed "
-                        f"{scene[1]}, difficulty {scene[2]}",
+                        f"this machine draws another picture than the recorded one: {which}",
                         hint="try other versions of numpy, opencv-python-headless and pillow (those that were used are "
                         f"in the header of {self._pack.header.name}), and report it",
                     )

@@ -15,8 +15,7 @@ from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
-from agrotools.formats.benchmark import Benchmark, SourceNote
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, SourceNote, with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools benchmarks get field"
@@ -51,8 +50,7 @@ def load_field(loading: Loading) -> Benchmark:
     needed = [file for file in head.files if not loading.quick or file.path in in_quick]
     lacking: set[str] = set()
     for number, file in enumerate(needed, start=1):
-        path = root / file.path
-        if not path.is_file() or sha256_of_file(path) != file.sha256:
+        if not (path := root / file.path).is_file() or sha256_of_file(path) != file.sha256:
             lacking.add(file.path)
         loading.progress("photographs", number, len(needed))
     if lacking and not settings.missing:
@@ -111,9 +109,8 @@ def get_field(request: Request) -> Obtained:
     lacking = ""
     if request.heads and not (failures or mask_failures):
         lacking = "; ".join(filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request))))
-    notes = (
-        ["heads for crop and weeds: on this machine"] if request.heads and not lacking and not lacks_heads(head) else []
-    )
+    is_whole = request.heads and not lacking and not lacks_heads(head)
+    notes = ["heads for crop and weeds: on this machine"] if is_whole else []
     sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
     files = [folder / file.path for file in (*head.files, *head.head_files)]
     return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes, lacking)

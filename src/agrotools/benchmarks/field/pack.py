@@ -6,22 +6,20 @@ that questions show, with the same bytes on every machine: JPEG of a fixed quali
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.benchmarks.downloads import Item, repository_urls
 from agrotools.benchmarks.pack import read_pack
 from agrotools.core import FrozenModel, Sample
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 Box = tuple[int, int, int, int]
 Mark = tuple[str, Box]
@@ -36,8 +34,11 @@ def as_jpeg(content: bytes, quality: int, crop: Box | None, marks: Iterable[Mark
     """Return the picture as it is, cut to ``crop`` and whole as a JPEG, with ``marks``; empty if it is no picture."""
     made: list[bytes] = [content]
     try:
-        with _opened(content) as picture:
-            made += [_jpeg(each.convert("RGB"), quality) for each in (*([picture.crop(crop)] if crop else ()), picture)]
+        with Image.open(BytesIO(content)) as picture:
+            made += [
+                _saved(each.convert("RGB"), "JPEG", quality=quality)
+                for each in (*([picture.crop(crop)] if crop else ()), picture)
+            ]
         return [with_marks(each, quality, marks) for each in made]
     except (OSError, ValueError, SyntaxError):
         return []
@@ -45,17 +46,15 @@ def as_jpeg(content: bytes, quality: int, crop: Box | None, marks: Iterable[Mark
 
 def with_marks(content: bytes, quality: int, marks: Iterable[Mark]) -> bytes:
     """Return a picture with drawn frames as a JPEG; unchanged without marks."""
-    from PIL import Image
-
     if not (drawn := [*marks]):
         return content
-    with _opened(content) as picture:
+    with Image.open(BytesIO(content)) as picture:
         pixels = np.array(picture.convert("RGB"))
     before = pixels.copy()
     for colour, (x0, y0, x1, y1) in drawn:
         pixels[max(0, y0 - STROKE_PX) : y1 + STROKE_PX, max(0, x0 - STROKE_PX) : x1 + STROKE_PX] = PENS[colour]
         pixels[y0:y1, x0:x1] = before[y0:y1, x0:x1]
-    return _jpeg(Image.fromarray(pixels), quality)
+    return _saved(Image.fromarray(pixels), "JPEG", quality=quality)
 
 
 def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
@@ -64,8 +63,6 @@ def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
     A plane is read from a picture, from an array of NumPy (``layer``: place in its first dimension) or from the
     variable ``transformed_depth`` of a MATLAB file.
     """
-    from PIL import Image
-
     plane = _plane(content, layer)
     if plane is None or plane.ndim != 2:
         return []
@@ -81,60 +78,34 @@ def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
             from scipy.io import loadmat
 
             return loadmat(BytesIO(content))["transformed_depth"].astype(np.uint16)
-        with _opened(content) as picture:
+        with Image.open(BytesIO(content)) as picture:
             return np.asarray(picture)
     except (OSError, ValueError, SyntaxError, KeyError, IndexError, NotImplementedError):  # the last: MATLAB 7.3
         return None
 
 
-def class_planes(content: bytes) -> list[NDArray[np.uint8]]:
-    """Return the classes of a mask in colours: green 1, red 2; classes as they are in a mask without colours."""
-    pixels = _pixels(content)
-    if pixels is None or pixels.ndim == 2:
-        return [] if pixels is None else [pixels]
+def mask_planes(content: bytes, kind: str) -> list[NDArray[np.uint8]]:
+    """Return what a mask may be stored as; empty if it cannot be read.
+
+    ``classes``: green is 1 and red is 2 in a mask in colours; another one stays as it is. ``plants``: 0 and 1, and the
+    inverse, because plants are black in some.
+    """
+    try:
+        with Image.open(BytesIO(content)) as picture:
+            colours = picture.mode in ("RGB", "RGBA", "P")
+            pixels = np.asarray(picture.convert("RGB") if colours else picture).astype(np.uint8)
+    except (OSError, ValueError, SyntaxError):
+        return []
+    if kind == "plants":
+        plants = (pixels if pixels.ndim == 2 else pixels.max(axis=2)) > 0
+        return [plants.astype(np.uint8), (~plants).astype(np.uint8)]
+    if pixels.ndim == 2:
+        return [pixels]
     red, green = pixels[..., 0] > 127, pixels[..., 1] > 127
     return [np.where(green & ~red, 1, np.where(red & ~green, 2, 0)).astype(np.uint8)]
 
 
-def plant_planes(content: bytes) -> list[NDArray[np.uint8]]:
-    """Return a mask of plants as 0 and 1, and its inverse: plants are black in some."""
-    pixels = _pixels(content)
-    if pixels is None:
-        return []
-    plants = (pixels if pixels.ndim == 2 else pixels.max(axis=2)) > 0
-    return [plants.astype(np.uint8), (~plants).astype(np.uint8)]
-
-
-PLANES: Mapping[str, Callable[[bytes], list[NDArray[np.uint8]]]] = {"classes": class_planes, "plants": plant_planes}
-
-
-def as_png(plane: NDArray[np.uint8]) -> bytes:
-    """Return a plane as a PNG file."""
-    from PIL import Image
-
-    return _saved(Image.fromarray(plane), "PNG")
-
-
-def _pixels(content: bytes) -> NDArray[np.uint8] | None:
-    try:
-        with _opened(content) as picture:
-            colours = picture.mode in ("RGB", "RGBA", "P")
-            return np.asarray(picture.convert("RGB") if colours else picture).astype(np.uint8)
-    except (OSError, ValueError, SyntaxError):
-        return None
-
-
-def _opened(content: bytes) -> "Image":
-    from PIL import Image
-
-    return Image.open(BytesIO(content))
-
-
-def _jpeg(picture: "Image", quality: int) -> bytes:
-    return _saved(picture, "JPEG", quality=quality)
-
-
-def _saved(picture: "Image", form: str, **options: int) -> bytes:
+def _saved(picture: Image.Image, form: str, **options: int) -> bytes:
     buffer = BytesIO()
     picture.save(buffer, form, **options)
     return buffer.getvalue()
@@ -194,9 +165,9 @@ class PackedFile(FrozenModel):
         )
 
     def _converted(self, content: bytes) -> bytes | None:
-        if self.convert in PLANES:
-            planes = PLANES[self.convert](content)
-            return next((as_png(plane) for plane in planes if pixel_hash(plane) == self.sha256), None)
+        if self.convert in ("classes", "plants"):
+            planes = (each for each in mask_planes(content, self.convert) if pixel_hash(each) == self.sha256)
+            return next((_saved(Image.fromarray(plane), "PNG") for plane in planes), None)
         if sha256_of(content) == self.sha256:
             return content
         is_jpeg = self.convert == "jpeg"

@@ -8,7 +8,7 @@ FACTS = read_facts(__file__)
 PAPER_RUN = PaperRun(**FACTS["paper_run"])
 PLUGIN = plugin_of(
     FACTS,
-    **files_of("agrotools.benchmarks.gta.load", "GTA"),
+    **files_of("agrotools.benchmarks.gta.score", "GTA"),
     protocols=LAGENT,
     slots=(ImageCallsSlot,),
     figures=PublishedFiles("agrotools.benchmarks.gta", "gta"),

@@ -1,18 +1,42 @@
-"""Scoring rules of GTA (arXiv 2407.08713), and the metrics and tables of its paper for a run.
+"""Loader of GTA (arXiv 2407.08713), its scoring rules, and the metrics and tables of its paper for a run.
 
-Ported from the behaviour of its scorer (github.com/open-compass/GTA, Apache-2.0, as of 2026: a category without a gold
-call has F1 0, while earlier versions divided by zero).
+docs/gta-thinkgeo-agent-x.md describes how the entries of the published files become samples. The rules are ported from
+the behaviour of its scorer (github.com/open-compass/GTA, Apache-2.0, as of 2026: a category without a gold call has F1
+0, while earlier versions divided by zero).
 """
 
 from functools import partial
+from pathlib import Path
 
+from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
+from agrotools.benchmarks._dialogs.loading import FileTable, Findings, PublishedBenchmark, ReadSet, entries_of
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Rules
 from agrotools.benchmarks._dialogs.scores import compare_dialogues, prediction_content, scoring_by
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.gta.plugin import FACTS, PAPER_RUN
+from agrotools.core import Sample
+from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import PredictionFormat, Reporting, deferred
 
+
+def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:
+    """Read all entries of a ``dataset.json`` and files beside it; BenchmarkError if it cannot be read or is empty."""
+    entries = entries_of(path)
+    findings = Findings()
+    table = FileTable(path.parent)
+    form = DialogForm(FACTS["image_tools"], [*FACTS["tools"]], prefix="gta", family="general", source="GTA")
+    samples = read_entries(entries, form, table, _with_groups, findings, progress)
+    return ReadSet(path.parent, (path,), len(entries), samples, findings)
+
+
+def _with_groups(sample: Sample) -> Sample:
+    steps = len(sample.reference.steps) if sample.reference else 0
+    groups = {"answer": sample.task_type, "steps": str(steps), "tools": str(len(sample.toolset))}
+    return sample.model_copy(update={"groups": groups})
+
+
+GTA = PublishedBenchmark(FACTS, read_gta)
 RULES = Rules(
     name="gta",
     categories={f"{category[0]}_f1": tools for category, tools in FACTS["tool_categories"].items()},
@@ -22,8 +46,6 @@ RULES = Rules(
     guards_answers=True,
 )
 SCORING = scoring_by(RULES, PAPER_RUN)
-
-
 FORMAT = PredictionFormat(
     "GTA",
     "gta",

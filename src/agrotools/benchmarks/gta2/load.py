@@ -11,14 +11,15 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, read_entries, text_of
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
+    FileTable,
     Findings,
     Layout,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
+    entries_of,
     file_check,
     quote,
 )
@@ -26,7 +27,7 @@ from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, FACTS, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample, first_error
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
@@ -65,16 +66,13 @@ def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
     Raises:
         UsageError, BenchmarkError: as for :func:`load_gta2`.
     """
-    part: Part = "end"
-    try:
-        path = LAYOUTS[part].find(data_root)
-    except BenchmarkError as error:
-        part = "step"
+    errors: list[BenchmarkError] = []
+    for part, layout in LAYOUTS.items():
         try:
-            path = LAYOUTS[part].find(data_root)
-        except BenchmarkError:
-            raise error from None
-    return file_check(read_gta2(path, part, progress), LAYOUTS[part])
+            return file_check(read_gta2(layout.find(data_root), part, progress), layout)
+        except NoFileError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) -> ReadSet:

@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of
-from agrotools.benchmarks._dialogs.loading import Findings, PublishedBenchmark, PublishedSettings, ReadSet, file_check
+from agrotools.benchmarks._dialogs.loading import (
+    FileTable,
+    Findings,
+    PublishedBenchmark,
+    PublishedSettings,
+    ReadSet,
+    entries_of,
+    file_check,
+)
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PLUGIN
 from agrotools.core import BenchmarkError, Sample
@@ -48,16 +55,15 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
     for sensor, file in parts:
         entries = entries_of(file)
         count += len(entries)
-        findings.part = "sar " if sensor == "sar" else ""
-        prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
+        is_sar = sensor == "sar"
+        findings.part, prefix = ("sar ", "thinkgeo-sar") if is_sar else ("", "thinkgeo")
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         tools = [*FACTS["tools"]]
         form = DialogForm(FACTS["image_tools"], tools, prefix, "remote_sensing", source="ThinkGeo", folder=folder)
         with_groups = partial(_with_groups, sensor)
-        sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
-        levels = difficulties(sensor_samples) if sensor == "optical" else [None] * len(sensor_samples)
-        for sample, level in zip(sensor_samples, levels, strict=True):
-            groups = {"difficulty": level, **sample.groups} if level else sample.groups
+        of_sensor = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
+        for sample, level in zip(of_sensor, difficulties(of_sensor), strict=True):
+            groups = sample.groups if is_sar else {"difficulty": level, **sample.groups}
             samples.append(sample.model_copy(update={"groups": groups}))
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 import orjson
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from agrotools.benchmarks.rows import read_rows
-from agrotools.benchmarks.values import NOTHING, lettered, number_in, value_at
+from agrotools.benchmarks.values import NOTHING, lettered, number_in, read_rows, value_at
 from agrotools.core import (
     FAMILIES,
     AgreementKind,

@@ -17,8 +17,7 @@ from typing import Any
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import image_size, safe_name
-from agrotools.benchmarks._dialogs.loading import entry_list
+from agrotools.benchmarks._dialogs.loading import entry_list, image_size, safe_name
 from agrotools.benchmarks.checking import count_list
 from agrotools.benchmarks.values import NOTHING, lettered, translated, value_at
 from agrotools.build.export.folder import write_benchmark

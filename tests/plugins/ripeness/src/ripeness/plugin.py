@@ -11,7 +11,7 @@ def _is_grade(slot: Slot) -> bool:
 PLUGIN = BenchmarkPlugin(
     name="ripeness",
     about="three questions on the ripeness of tomatoes",
-    load=deferred("ripeness.load:load_ripeness"),
+    load=deferred("ripeness.parts:load_ripeness"),
     slots=(GradeSlot,),
     metrics={
         "ripeness.grade": MetricInfo(
@@ -26,10 +26,10 @@ PLUGIN = BenchmarkPlugin(
     protocols={
         "one-word": RunProtocol(
             modes=("no-tool",),
-            agent=deferred("ripeness.protocol:OneWordAgent"),
+            agent=deferred("ripeness.parts:OneWordAgent"),
             prompts=lambda _benchmark: "Reply with one word.",
         )
     },
     paper=Paper(counts=(ExpectedCount("questions", 3, True, len),)),
-    targets=Targets(scoring="ripeness.score:SCORING", reporting="ripeness.report:REPORTING"),
+    targets=Targets(scoring="ripeness.parts:SCORING", reporting="ripeness.parts:REPORTING"),
 )

@@ -1,7 +1,8 @@
-"""Building, opening and searching an index: what is found, with which scores, in which order."""
+"""Reading a corpus, building, opening and searching its index: what is found, with which scores, in which order."""
 
 import json
 import math
+import os
 import re
 import signal
 import sqlite3
@@ -17,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus import CorpusIndex, build_index, index
-from agrotools.knowledge.corpus.index import UNITS, cut_terms, split
+from agrotools.knowledge import corpus as index
+from agrotools.knowledge.corpus import UNITS, CorpusIndex, build_index, cut_terms, read_corpus, split
 from support.corpora import made_up, write_lines
 
 
@@ -75,11 +76,6 @@ def test_what_counts_as_the_same(tmp_path: Path, one: str, other: str):
         assert built.search(term), f"{term} is a term of SQLite, too"
 
 
-def test_terms_are_pairs_of_characters_words_and_numbers():
-    assert list(cut_terms("水稻病，a稻b 25.5 rice_x")) == ["水稻", "稻病", "a", "稻", "b", "25.5", "rice", "x"]
-    assert list(cut_terms("?! _")) == []
-
-
 def test_a_passage_knows_where_it_is_from(tmp_path: Path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -98,6 +94,8 @@ def test_a_passage_knows_where_it_is_from(tmp_path: Path):
 
 
 def test_what_is_not_there_is_not_found_and_equal_scores_keep_the_order(tmp_path: Path):
+    assert list(cut_terms("水稻病，a稻b 25.5 rice_x")) == ["水稻", "稻病", "a", "稻", "b", "25.5", "rice", "x"]
+    assert list(cut_terms("?! _")) == []
     built = build_index(write_lines(tmp_path / "a.jsonl", ["水稻 x"] * 50), tmp_path / "index")
     assert built.search("qwertz") == built.search("") == built.search('？！" OR *') == []
     assert [passage.source for passage in built.search("水稻", 3)] == ["a.jsonl:1", "a.jsonl:2", "a.jsonl:3"]
@@ -196,12 +194,8 @@ def test_a_build_that_is_killed_or_meets_a_full_disk_leaves_the_older_index(tmp_
     out = tmp_path / "out" / "index"
     build_index(write_lines(tmp_path / "old.jsonl", ["rice"]), out)
     corpus = write_lines(tmp_path / "a.jsonl", made_up(2000, 1))
-    full, killed = (
-        subprocess.run(
-            [sys.executable, "-c", BUILD, str(corpus), str(out), limit], capture_output=True, text=True, check=False
-        )
-        for limit in ("60000", "0")
-    )
+    command = [sys.executable, "-c", BUILD, str(corpus), str(out)]
+    full, killed = (subprocess.run([*command, limit], capture_output=True, text=True) for limit in ("60000", "0"))
     assert full.returncode == 1
     assert "cannot be built" in full.stderr
     assert killed.returncode == -signal.SIGKILL
@@ -235,3 +229,82 @@ def test_nothing_is_lost_moved_or_too_long(text: str, times: int):
         assert text[start : start + len(passage)] == passage == passage.strip()
         assert units(passage) <= UNITS
         assert not units(text[start + len(passage) : following])
+
+
+def read(corpus: Path, skipped: Counter[str] | None = None) -> list[tuple[str, str, str]]:
+    """(source, title, text) of all pieces."""
+    found = list(read_corpus(corpus, Counter() if skipped is None else skipped))
+    assert not found or found[-1].read <= sum(path.stat().st_size for path in index.corpus_files(corpus).values())
+    return [(each.source, each.title, each.text) for each in found]
+
+
+def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.md").write_text("# 二", encoding="utf-8")
+    (tmp_path / "a.TXT").write_text("一", encoding="utf-8")
+    (tmp_path / ".hidden.txt").write_text("no", encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert read(tmp_path) == [("a.TXT", "", "一"), ("b/x.md", "", "# 二")]
+    assert [piece.read for piece in read_corpus(tmp_path, Counter())] == [3, 8]
+    assert read(tmp_path / "a.TXT") == [("a.TXT", "", "一")]
+    assert read(tmp_path / "picture.png") == []
+
+
+def test_encodings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(index, "_PIECE", 5)
+    text = "水稻纹枯病，3.5 ℃\n" * 4
+    for name, encoding in (("1.txt", "utf-8"), ("2.txt", "utf-8-sig"), ("3.txt", "gb18030"), ("4.txt", "ascii")):
+        (tmp_path / name).write_text(text if encoding != "ascii" else "rice", encoding=encoding)
+    found = list(read_corpus(tmp_path, Counter()))
+    for name in ("1.txt", "2.txt", "3.txt"):
+        pieces = [piece for piece in found if piece.source == name]
+        assert len(pieces) > 1
+        assert all(text[piece.position :].startswith(piece.text) for piece in pieces)
+        assert "".join(piece.text for piece in pieces) == text
+    assert found[-1].text == "rice"
+    (tmp_path / "5.txt").write_bytes("水稻".encode("utf-16"))
+    with pytest.raises(CorpusError, match=r"5\.txt is neither UTF-8 nor GB18030 text"):
+        read(tmp_path)
+
+
+def test_a_name_that_is_no_text_still_names_its_file(tmp_path: Path):
+    (tmp_path / os.fsdecode(b"\xff.txt")).write_text("稻", encoding="utf-8")
+    assert read(tmp_path)[0][2] == "稻"
+
+
+def test_jsonl(tmp_path: Path):
+    rows = [
+        {"text": "一", "title": " 水稻 ", "url": "https://example.org/1"}, {"contents": "二", "id": 5},
+        {"content": ["三", "四"], "id": True}, {"passage": "五", "title": 7}, {"text": "", "content": "六"},
+        {"text": "   "}, {"other": "七"},
+    ]  # fmt: skip
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\n\n".join(json.dumps(row).encode() for row in rows))
+    skipped = Counter[str]()
+    assert read(path, skipped) == [
+        ("https://example.org/1", "水稻", "一"),
+        ("pages.jsonl#5", "", "二"),
+        ("pages.jsonl#True", "", "三\n四"),
+        ("pages.jsonl:7", "7", "五"),
+        ("pages.jsonl:9", "", "六"),
+    ]
+    assert skipped == {"without text": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"text": "a"}\n{"text": \n', "line 2, is not a JSON object"),
+        (b"[1]\n", "line 1, is not a JSON object"),
+        (b'{"text": "\xff\xff"}', "line 1, is not a JSON object"),
+        (b"[" * 200_000, "line 1, is not a JSON object"),
+        (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "line 1, is not a JSON object"),
+        (b'{"text": "' + b"a" * (8 << 20) + b'"}', "line 1, is not a JSON object of at most 8 MiB"),
+    ],
+)
+def test_jsonl_that_cannot_be_read(tmp_path: Path, content: bytes, message: str):
+    (tmp_path / "a.jsonl").write_bytes(content)
+    with pytest.raises(CorpusError, match=message) as caught:
+        read(tmp_path)
+    assert caught.value.hint
