@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.tools.change.ponds import basin_probability, pond_change
-from agrotools.tools.change.water import channels_of, find_water, least_area_px, working_shrink
+from agrotools.tools.change.ponds import (
+    basin_probability,
+    channels_of,
+    find_water,
+    least_area_px,
+    pond_change,
+    working_shrink,
+)
 
 SHAPE = (200, 260)
 
