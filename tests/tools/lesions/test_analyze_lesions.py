@@ -12,8 +12,7 @@ from PIL import Image
 
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
-from agrotools.tools.lesions.analyze_lesions import RULES
-from agrotools.tools.lesions.result import LeafLesions, grade_of
+from agrotools.tools.lesions.result import RULES, LeafLesions, grade_of
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
 from agrotools.vision import strangeness
 from support.picture_files import discs, noisy, write_raster
