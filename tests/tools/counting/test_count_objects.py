@@ -17,7 +17,7 @@ from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
 from agrotools.tools.counting.count_objects import mode_for
-from agrotools.tools.counting.fruit_net import read_fruit_net
+from agrotools.tools.counting.methods import read_fruit_net
 from agrotools.tools.counting.result import ObjectCount
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from agrotools.vision import strangeness, vegetation

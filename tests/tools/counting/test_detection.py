@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.counting.fruit_net import detect_in_tiles
+from agrotools.tools.counting.methods import detect_in_tiles
 from agrotools.tools.counting.result import CountedObjects, objects_in_boxes
 
 

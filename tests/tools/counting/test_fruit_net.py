@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.tools.counting.fruit_net import ORCHARD_SCALE, TYPICAL_PX, find_fruit, read_fruit_net
+from agrotools.tools.counting.methods import ORCHARD_SCALE, TYPICAL_PX, find_fruit, read_fruit_net
 from support.tiny_detector import HALF_SIDE_PX, write_detector
 
 

@@ -1,6 +1,7 @@
 """Count and positions of objects of one kind in a picture."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar, cast, get_args
 
@@ -41,9 +42,10 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
     if mode == "auto":
         mode = mode_for(target, chm is not None or _height_evidence(image, known))
-    chosen = cast(Mode, mode)
-    call = {**call, "mode": chosen, "target": detector_target(target, chosen)}
-    if chosen != "crown_chm":
+    if mode == "fruit":  # kinds of fruit and their colour are what matters of the target
+        target = "_".join((*fruits_of_net(target), "{:g}_{:g}".format(*colour_direction(target))))
+    call = {**call, "mode": mode, "target": target if mode == "fruit" else mode}
+    if mode != "crown_chm":
         return drop_arguments(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
     heights = image if chm is None else chm
     call = drop_arguments({**call, "chm": heights}, "expected_size_px")
@@ -94,7 +96,7 @@ def count_objects(
             ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
     Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.methods`; plants,
-        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
+        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.methods`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
     from agrotools.tools.counting.methods import DEFAULT_SCORE
@@ -143,7 +145,7 @@ def count_objects(
 
 
 class _Found(NamedTuple):
-    """Objects of a picture of colours: its pixels to show, where they hold data, and the part that was looked at."""
+    """Objects of a picture, its pixels to show, where they hold data, and the part that was looked at."""
 
     objects: CountedObjects
     display: NDArray[np.uint8]
@@ -207,13 +209,12 @@ def _find_in_colours(
     notes, flags = (*notes, *borders), (*picture.flags, *flags)
     known = (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
     if chosen in ("vlm", "learned"):
-        if chosen == "vlm":
-            from agrotools.tools.services.vision import locate_by_model
+        from agrotools.tools.services.vision import locate_by_model
+        from agrotools.vision.learned.detection import find_by_text
 
+        if chosen == "vlm":
             located = locate_by_model(pixels, box, target)
         else:
-            from agrotools.vision.learned.detection import find_by_text
-
             located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)
@@ -254,17 +255,14 @@ def _count_in_heights(
     with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
         per_px, flags = _pixels_per_pixel(image, chm, source.width, source.height)
         known = info.gsd_m if info else None
-        if chm is not None and not known and not source.sampling.gsd_m:
-            of_image = file_info(image)
-            known = of_image.gsd_m * per_px if of_image and of_image.gsd_m else None
+        of_image = file_info(image)
+        if chm is not None and not known and not source.sampling.gsd_m and of_image and of_image.gsd_m:
+            known = of_image.gsd_m * per_px
         scale = choose_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
         if scale.gsd_m is None:
-            raise ToolError(
-                "missing_metadata",
-                f"{name} does not say how wide its pixels are on the ground, and the window for tree tops is in metres",
-                argument="gsd_m",
-                hint="pass gsd_m, metres per pixel",
-            )
+            why = f"{name} does not say how wide its pixels are on the ground"
+            why = f"{why}, and the window for tree tops is in metres"
+            raise ToolError("missing_metadata", why, argument="gsd_m", hint="pass gsd_m, metres per pixel")
         inside: Box | None = None
         if region is not None:
             x0, y0, x1, y1 = (edge / per_px for edge in region)
@@ -324,12 +322,9 @@ def _of_raster(image: Path, fact: "Callable[[RasterSource], _Fact]") -> _Fact | 
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     """Return a note if the requested detector is not the one for the target."""
-    try:
-        fitting = mode_for(target, mode == "crown_chm")
-    except ToolError:
-        fitting = None
-    if fitting == mode:
-        return ()
+    with suppress(ToolError):
+        if mode_for(target, mode == "crown_chm") == mode:
+            return ()
     return (f"{mode} does not know what {target[:60]!r} is: it counts all that its method finds",)
 
 
@@ -355,7 +350,7 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 
 def mode_for(target: str, has_chm: bool) -> Mode:
     """Choose the detector for a target; ToolError ``backend_unavailable`` if no offline detector fits."""
-    words = target_words(target)
+    words = _words_of(target)
     last = singular(words[-1]) if words else ""
     for mode, known in _WORDS.items():
         if last in known:
@@ -366,22 +361,12 @@ def mode_for(target: str, has_chm: bool) -> Mode:
     raise ToolError("backend_unavailable", why, argument="target", hint=hint)
 
 
-def detector_target(target: str, mode: Mode) -> str:
-    """Return a target in the terms of a detector: kinds of fruit and their colour, else the name of the detector."""
-    if mode != "fruit":
-        return mode
-    along_a, along_b = colour_direction(target)
-    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
-
-
 def colour_direction(target: str) -> tuple[float, float]:
     """Return the direction in (a*, b*) in which a fruit differs from leaves."""
-    words = target.lower().split()
-    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+    return _TOWARDS.get(singular((target.lower().split() or [""])[-1]), (1.0, 0.0))
 
 
-def target_words(target: str) -> list[str]:
-    """Split a target into words in lower case."""
+def _words_of(target: str) -> list[str]:
     return target.lower().replace("_", " ").replace("-", " ").split()
 
 
@@ -396,7 +381,7 @@ def singular(word: str) -> str:
 
 def fruits_of_net(target: str) -> tuple[FruitName, ...]:
     """Return the kinds of fruit known to the net that a target means, empty for other targets."""
-    words = target_words(target)
+    words = _words_of(target)
     last = singular(words[-1]) if words else ""
     names: tuple[FruitName, ...] = get_args(FruitName)
     return names if last == "fruit" and len(words) == 1 else tuple(name for name in names if name == last)
