@@ -32,7 +32,7 @@ def test_png_and_tiff_of_16_bits(tmp_path: Path) -> None:
     write_raster(tmp_path / "a.tif", MM[None])
     for name in ("a.png", "a.tif"):
         depth = read_depth(tmp_path / name)
-        assert depth.size == (3, 2)
+        assert depth.mm.shape == (2, 3)
         assert np.isnan(depth.mm[0, 0]), "0 is no depth"
         assert np.isnan(depth.mm[1, 1]), "nor is the largest value there is"
         assert depth.mm[1, 2] == 2000
