@@ -1,10 +1,12 @@
 """Counting things made in code, each detector on its own ground, and all that may be wrong with a call."""
 
 import csv
+import hashlib
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,13 +19,13 @@ from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
 from agrotools.tools.counting.count_objects import mode_for
-from agrotools.tools.counting.methods import read_fruit_net
-from agrotools.tools.counting.result import ObjectCount
+from agrotools.tools.counting.methods import ORCHARD_SCALE, TYPICAL_PX, detect_in_tiles, find_fruit, read_fruit_net
+from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
-from support.tiny_detector import write_detector
+from support.tiny_detector import HALF_SIDE_PX, write_detector
 from support.tool_errors import tool_error
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
@@ -182,12 +184,9 @@ def test_doubtful_plants_and_red_fruit_are_flagged(tmp_path: Path, monkeypatch: 
 def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net = read_fruit_net(write_detector(tmp_path / "nets"))
     monkeypatch.setattr(methods, "load_fruit_net", lambda: net)
-    y, x = np.mgrid[:200, :300]
-    places = [(60, 60, 0, 195), (150, 120, 0, 195), (240, 60, 0, 150), (100, 150, 1, 195)]
-    pixels = np.zeros((200, 300, 3), np.float64)
-    for cx, cy, channel, bright in places:
-        pixels[..., channel] += bright * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 72)
-    image = photo(tmp_path / "f.png", pixels.astype(np.uint8))
+    bright, dim = [(60, 60, 0), (150, 120, 0), (100, 150, 1)], [(240, 60, 0)]
+    pixels = spots(300, 200, bright, level=195) + spots(300, 200, dim, level=150)
+    image = photo(tmp_path / "f.png", pixels)
     result = counted(tmp_path, image=image, target="apples", expected_size_px=36)
     assert result.count == 3
     assert result.scores == tuple(sorted(result.scores or (), reverse=True))
@@ -225,11 +224,9 @@ def test_crowns_in_colours_are_flagged(tmp_path: Path) -> None:
 
 
 def test_lists_are_left_out_or_cut(tmp_path: Path) -> None:
-    heights, number = trees()
-    chm = chm_file(tmp_path / "chm.tif", heights)
+    chm = chm_file(tmp_path / "chm.tif", trees()[0])
     result = counted(tmp_path, image=chm, target="tree", return_boxes=False)
     assert result.boxes is result.centres is result.scores is None
-    assert result.count == number
     scene = chm_file(tmp_path / "forest.tif", make_block(1, 1, "forest").images["chm"])
     few, many = (counted(tmp_path, image=scene, target="tree", score_min=score) for score in (0.9, 0.0))
     assert few.count < many.count
@@ -253,24 +250,20 @@ def test_detectors_by_target(target: str, has_chm: bool, mode: str) -> None:
     assert mode_for(target, has_chm) == mode
 
 
-@pytest.mark.parametrize("target", ["wheat_head", "building", "pond", "cow", "???", "strange thing"])
-def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
+def test_what_no_detector_finds_is_refused(tmp_path: Path) -> None:
     picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
-    found = fault(tmp_path, image=picture, target=target)
-    assert (found.kind, found.argument) == ("backend_unavailable", "target")
-    assert counted(tmp_path, image=picture, target=target, mode="blob").mode == "blob"
+    for target in ("wheat_head", "pond", "???"):
+        found = fault(tmp_path, image=picture, target=target)
+        assert (found.kind, found.argument) == ("backend_unavailable", "target")
+    assert counted(tmp_path, image=picture, target="???", mode="blob").mode == "blob"
 
 
 def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None:
-    heights, _ = trees()
-    found = fault(tmp_path, image=chm_file(tmp_path / "dsm.tif", heights + 510), target="tree")
-    assert (found.kind, found.argument) == ("invalid_argument", "image")
     slope = np.tile(np.linspace(0, 30, 80, dtype=np.float32), (80, 1))
-    found = fault(tmp_path, image=chm_file(tmp_path / "slope.tif", slope), target="tree")
-    assert found.kind == "invalid_argument"
-    classes = np.random.default_rng(0).integers(0, 6, (1, 80, 80)).astype(np.int16)
-    found = fault(tmp_path, image=write_raster(tmp_path / "classes.tif", classes, **UTM), target="tree")
-    assert found.kind == "invalid_argument"
+    classes = np.random.default_rng(0).integers(0, 6, (80, 80)).astype(np.int16)
+    for name, values in {"dsm": trees()[0] + 510, "slope": slope, "classes": classes}.items():
+        found = fault(tmp_path, image=write_raster(tmp_path / f"{name}.tif", values[None], **UTM), target="tree")
+        assert (found.kind, found.argument) == ("invalid_argument", "image")
     index = chm_file(tmp_path / "ndvi.tif", np.random.default_rng(0).uniform(-0.2, 0.8, (80, 80)))
     assert "implausible_heights" in counted(tmp_path, image=index, target="tree").flags
 
@@ -310,3 +303,82 @@ def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
     holes = heights.copy()
     holes[:, :32] = -9999
     assert counted(tmp_path, image=chm_file(tmp_path / "h.tif", holes), target="tree").count == number * 0.8
+
+
+def bright_squares(tile: np.ndarray) -> CountedObjects:
+    """A detector that is always right: one box around each white square it sees, cut ones too."""
+    count, _, stats, _ = cv2.connectedComponentsWithStats((tile[..., 0] > 128).astype(np.uint8))
+    boxes = np.array([[x, y, x + w, y + h] for x, y, w, h, _ in stats[1:count]], np.float64).reshape(-1, 4)
+    return objects_in_boxes(boxes, np.full(len(boxes), 0.9), np.zeros(len(boxes), np.int64))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(100, 700), st.integers(100, 700))
+def test_each_object_is_found_once_wherever_tiles_meet(seed: int, width: int, height: int) -> None:
+    draw = np.random.default_rng(seed)
+    picture = np.zeros((height, width, 3), np.uint8)
+    true: list[tuple[int, int]] = []
+    for row in range(8, height - 30, 45):
+        for column in range(8, width - 30, 45):
+            x, y = column + int(draw.integers(0, 12)), row + int(draw.integers(0, 12))
+            picture[y : y + 20, x : x + 20] = 255
+            true.append((x, y))
+    found = detect_in_tiles(picture, bright_squares, scale=1.0, side=128, overlap=48)
+    assert sorted(map(tuple, found.boxes[:, :2].astype(int).tolist())) == sorted(true)
+
+
+def spots(
+    width: int, height: int, places: list[tuple[int, int, int]], radius: float = 6.0, level: float = 255
+) -> np.ndarray:
+    """Soft spots on black: x, y and the channel (0 red, 1 green) of each."""
+    y, x = np.mgrid[:height, :width]
+    picture = np.zeros((height, width, 3), np.float64)
+    for cx, cy, channel in places:
+        picture[..., channel] += level * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / (2 * radius**2))
+    return np.clip(picture, 0, 255).astype(np.uint8)
+
+
+def test_kinds_scales_and_intervals(tmp_path: Path) -> None:
+    net = read_fruit_net(write_detector(tmp_path))
+    picture = spots(200, 160, [(40, 50, 0), (120, 90, 1)])
+    apples, scales, others = find_fruit(net, picture, ("apple",), TYPICAL_PX["apple"])
+    assert scales == (1.0,)
+    assert others == pytest.approx(0.5, abs=0.05)
+    assert apples.centres == pytest.approx(np.array([[40, 50]]), abs=3)
+    assert apples.boxes[0, 2] - apples.boxes[0, 0] == pytest.approx(2 * HALF_SIDE_PX, abs=0.5)
+    both, _, others = find_fruit(net, picture, ("apple", "pear"), 32.0)
+    assert sorted(both.classes.tolist()) == [0, 1]
+    assert others == 0
+    picture = spots(600, 400, [(300, 200, 0)], radius=18)
+    found, scales, _ = find_fruit(net, picture, ("apple",), 3 * TYPICAL_PX["apple"])
+    assert scales == (pytest.approx(1 / 3),)
+    assert found.centres == pytest.approx(np.array([[300, 200]]), abs=8)
+    assert find_fruit(net, picture, ("apple",), None)[1] == (ORCHARD_SCALE,)
+    small, large = (300, 300, 0), (1500, 1000, 0)
+    picture = np.maximum(spots(2400, 1600, [small], 8), spots(2400, 1600, [large], 40))
+    found, scales, _ = find_fruit(net, picture, ("apple",), None)
+    assert scales == (ORCHARD_SCALE, ORCHARD_SCALE / 2)
+    for x, y, _ in (small, large):
+        assert np.hypot(*(found.centres - (x, y)).T).min() < 20
+    assert net.count_interval("apple", 98, unsure=8) == (95, 101)
+    assert net.count_interval("apple", 98, unsure=9) == (95, 101), "fruits are whole"
+    assert net.count_interval("apple", 1, unsure=8) == (0, 4)
+    assert net.count_interval("cherry", 98, unsure=8) is None
+
+
+@pytest.mark.parametrize("how", ["missing", "tampered", "no graph", "no json", "other class"])
+def test_damaged_files_of_the_net_are_refused(tmp_path: Path, how: str) -> None:
+    description = write_detector(tmp_path)
+    weights = tmp_path / "fruits.onnx"
+    if how == "missing":
+        weights.unlink()
+    elif how == "tampered":
+        weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    elif how == "no graph":
+        weights.write_bytes(b"no graph")
+        description = write_detector(tmp_path / "again", sha256=hashlib.sha256(b"no graph").hexdigest())
+        (tmp_path / "again/fruits.onnx").write_bytes(b"no graph")
+    elif how == "no json":
+        description.write_text("{")
+    else:
+        description = write_detector(tmp_path, classes=["apple", "grape"])
+    assert tool_error(read_fruit_net, description).kind == "backend_unavailable"
