@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from rasterio.transform import Affine, from_origin
 from rasterio.warp import transform
 
@@ -17,7 +16,7 @@ from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.canopy_height import CanopyHeight
 from agrotools.tools.pictures import choose_scale
-from agrotools.tools.workspace import CallContext, artifacts_in, call_context
+from agrotools.tools.workspace import CallContext, call_context
 from support.picture_files import field, write_raster
 from support.tool_errors import tool_error
 
@@ -30,16 +29,16 @@ def raster(path: Path, values: np.ndarray, **profile: Any) -> Path:
     return write_raster(path, values[None], **profile)
 
 
-def measured(folder: Path, **arguments: Any) -> CanopyHeight:
-    with artifacts_in(folder / "made"):
-        return get_tool("estimate_canopy_height")(**arguments)
+def measured(chm: Any = None, **arguments: Any) -> CanopyHeight:
+    """Measure heights in a file or an array."""
+    return get_tool("estimate_canopy_height")(chm=chm, **arguments)
 
 
 fault = partial(tool_error, measured)
 
 
 def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
-    result = measured(tmp_path, chm=raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
+    result = measured(raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
     exact = HEIGHTS.astype(np.float64)
     canopy = exact >= 2
     assert result.mean_m == pytest.approx(exact.mean(), rel=1e-9)
@@ -56,13 +55,12 @@ def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
     assert result.bins[-1].hi_m is None
     assert (result.measured_px, result.nodata_pct, result.source) == (4800, 0, "chm")
     assert result.flags == ()
-    with Image.open(tmp_path / "made" / result.map.name) as picture:
-        assert picture.width >= 640
+    assert result.picture.width >= 640
 
 
-def test_heights_at_a_limit_belong_above_it_and_other_statistics_are_left_out(tmp_path: Path) -> None:
-    chm = raster(tmp_path / "a.tif", np.array([[1.9, 2.0, 2.1], [0.0, 5.0, 2.3]], np.float32))
-    result = measured(tmp_path, chm=chm, veg_min_height_m=2.3, height_bins_m=[2, 2.3, 5], stat=["max", "cover"])
+def test_heights_at_a_limit_belong_above_it_and_other_statistics_are_left_out() -> None:
+    chm = np.array([[1.9, 2.0, 2.1], [0.0, 5.0, 2.3]], np.float32)
+    result = measured(chm, veg_min_height_m=2.3, height_bins_m=[2, 2.3, 5], stat=["max", "cover"])
     assert (result.cover_pct, result.max_m) == (pytest.approx(100 * 2 / 6), 5)
     assert [round(part.pct * 6 / 100) for part in result.bins] == [2, 2, 1, 1]
     assert result.mean_m is result.median_m is result.p95_m is result.mean_canopy_m is None
@@ -70,45 +68,44 @@ def test_heights_at_a_limit_belong_above_it_and_other_statistics_are_left_out(tm
 
 def test_other_units_of_height(tmp_path: Path) -> None:
     decimetres = np.round(HEIGHTS * 10).astype(np.uint16)
-    given = measured(tmp_path, chm=raster(tmp_path / "a.tif", decimetres), height_scale=0.1)
+    given = measured(decimetres, height_scale=0.1)
     assert given.mean_m == pytest.approx(decimetres.mean() / 10, rel=1e-6)
     said = raster(tmp_path / "b.tif", decimetres, **UTM)
     with rasterio.open(said, "r+") as file:
         file.units = ("dm",)
-    assert measured(tmp_path, chm=said).bins == given.bins
-    assert measured(tmp_path, chm=said).max_m == given.max_m
-    assert measured(tmp_path, chm=said, height_scale=1.0).mean_m == pytest.approx(decimetres.mean(), rel=1e-6)
+    assert measured(said).bins == given.bins
+    assert measured(said).max_m == given.max_m
+    assert measured(said, height_scale=1.0).mean_m == pytest.approx(decimetres.mean(), rel=1e-6)
     with rasterio.open(said, "r+") as file:
         file.units = ("cubits",)
-    assert "height_unit_unknown" in measured(tmp_path, chm=said).flags
+    assert "height_unit_unknown" in measured(said).flags
 
 
 def test_ground_sampling_in_feet_and_degrees(tmp_path: Path) -> None:
     feet = raster(tmp_path / "ft.tif", HEIGHTS, crs="EPSG:2227", transform=from_origin(6e6, 2e6, 3.0, 3.0))
-    result = measured(tmp_path, chm=feet)
+    result = measured(feet)
     assert result.gsd_m == pytest.approx(3 * 1200 / 3937)
     assert "height_unit_assumed_metres" in result.flags
     degrees = raster(tmp_path / "deg.tif", HEIGHTS, crs="EPSG:4326", transform=from_origin(15, 60, 1e-5, 1e-5))
-    result = measured(tmp_path, chm=degrees)
+    result = measured(degrees)
     assert "gsd_from_degrees" in result.flags
     assert result.area_m2 == pytest.approx(4800 * (1e-5 * 111_412 * 0.5) * (1e-5 * 111_412), rel=0.01)
-    given = measured(tmp_path, chm=degrees, gsd_m=2.0)
+    given = measured(degrees, gsd_m=2.0)
     assert given.area_m2 == 4800 * 4
     assert "gsd_differs_from_file" in given.flags
     assert "gsd_from_degrees" not in given.flags
 
 
 def test_scales_and_regions(tmp_path: Path) -> None:
+    result = measured(HEIGHTS)
+    assert (result.canopy_area_m2, result.flags) == (None, ("no_scale",))
     chm = raster(tmp_path / "a.tif", HEIGHTS)
-    assert measured(tmp_path, chm=chm).canopy_area_m2 is None
-    assert "no_scale" in measured(tmp_path, chm=chm).flags
     info = SampleFile(name="a.tif", path="a.tif", kind="raster", gsd_m=3.0)
     with call_context(CallContext(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
-        assert get_tool("estimate_canopy_height")(chm=chm).area_m2 == 4800 * 9
-    assert fault(tmp_path, chm=chm, region=(200, 0, 300, 20)).kind == "region_empty"
-    clipped = measured(tmp_path, chm=chm, region=(70, 50, 300, 200))
-    assert clipped.measured_px == 100
-    assert "region_clipped" in clipped.flags
+        assert measured(chm).area_m2 == 4800 * 9
+    assert fault(HEIGHTS, region=(200, 0, 300, 20)).kind == "region_empty"
+    clipped = measured(HEIGHTS, region=(70, 50, 300, 200))
+    assert (clipped.measured_px, "region_clipped" in clipped.flags) == (100, True)
 
 
 DRAW = np.random.default_rng(0)
@@ -133,9 +130,9 @@ BELOW[:6], SPIKY[3, 3] = -3, 500
         (DRAW.uniform(0.2, 1.4, (64, 64)), 10.0, None),
     ],
 )  # fmt: skip
-def test_values_that_are_no_heights_of_plants_are_flagged(tmp_path, values, gsd_m, flag) -> None:
+def test_values_that_are_no_heights_of_plants_are_flagged(values, gsd_m, flag) -> None:
     values = values if values.dtype == np.uint8 else values.astype(np.float32)
-    result = measured(tmp_path, chm=raster(tmp_path / "a.tif", values), gsd_m=gsd_m)
+    result = measured(values, gsd_m=gsd_m)
     doubts = {"negative_heights", "implausible_heights", "spikes_possible"} & {*result.flags}
     assert doubts == ({flag} if flag else set())
     assert result.mean_m == pytest.approx(np.maximum(values, 0).mean(dtype=np.float64), rel=1e-6)
@@ -155,12 +152,12 @@ def surface(path: Path, **more: Any) -> Path:
 
 def test_surface_less_terrain_on_one_grid(tmp_path: Path) -> None:
     dtm = raster(tmp_path / "dtm.tif", on_grid(HEIGHTS.shape, UTM["transform"]), **UTM)
-    result = measured(tmp_path, dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
-    chm = measured(tmp_path, chm=raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
+    result = measured(dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
+    chm = measured(raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
     assert result.mean_m == pytest.approx(chm.mean_m, abs=1e-4)
     assert result.max_m == pytest.approx(chm.max_m, abs=1e-4)
     assert (result.cover_pct, result.source) == (pytest.approx(chm.cover_pct, abs=0.1), "dsm_dtm")
-    assert "dsm_below_dtm" in measured(tmp_path, dsm=dtm, dtm=tmp_path / "dsm.tif").flags
+    assert "dsm_below_dtm" in measured(dsm=dtm, dtm=tmp_path / "dsm.tif").flags
 
 
 @pytest.mark.parametrize("size_m", [0.2, 0.5, 2.0, None])
@@ -174,20 +171,17 @@ def test_a_terrain_model_on_another_grid_is_warped(tmp_path: Path, size_m: float
         crs, grid = "EPSG:4326", from_origin(west, north, 1.2e-5, 0.9e-5)
         values = on_grid((60, 70), grid, crs)
     dtm = raster(tmp_path / "dtm.tif", values, crs=crs, transform=grid)
-    result = measured(tmp_path, dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
+    result = measured(dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
     assert result.measured_px == HEIGHTS.size
     assert result.mean_m == pytest.approx(HEIGHTS.mean(), abs=0.02)
     assert result.max_m == pytest.approx(HEIGHTS.max(), abs=0.05 if size_m else 0.1)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
-def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
-    chm = raster(tmp_path / "a.tif", HEIGHTS)
-    whole = measured(tmp_path, chm=chm, gsd_m=gsd_m)
-    parts = [
-        measured(tmp_path, chm=chm, gsd_m=gsd_m, region=region) for region in ((0, 0, column, 60), (column, 0, 80, 60))
-    ]
+def test_regions_add_up(column: int, gsd_m: float) -> None:
+    whole = measured(HEIGHTS, gsd_m=gsd_m)
+    parts = [measured(HEIGHTS, gsd_m=gsd_m, region=region) for region in ((0, 0, column, 60), (column, 0, 80, 60))]
     assert sum(part.measured_px for part in parts) == whole.measured_px
     assert sum(part.canopy_area_m2 or 0 for part in parts) == pytest.approx(whole.canopy_area_m2)
     assert max(part.max_m or 0 for part in parts) == whole.max_m
@@ -197,52 +191,49 @@ def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
 
 @pytest.mark.parametrize("value", [0.0, 7.5])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 300), (257, 3)])
-def test_constant_rasters_of_odd_sizes(tmp_path: Path, value: float, shape: tuple[int, int]) -> None:
-    result = measured(tmp_path, chm=raster(tmp_path / "a.tif", np.full(shape, value, np.float32)), gsd_m=1.0)
+def test_constant_rasters_of_odd_sizes(value: float, shape: tuple[int, int]) -> None:
+    result = measured(np.full(shape, value), gsd_m=1.0)
     assert result.mean_m == result.median_m == result.max_m == value
-    assert result.sd_m == 0
-    assert result.cover_pct == (100 if value else 0)
+    assert (result.sd_m, result.cover_pct) == (0, 100 if value else 0)
     assert ("no_canopy" in result.flags) == (value == 0)
 
 
-def test_rasters_without_any_data(tmp_path: Path) -> None:
-    empty = raster(tmp_path / "a.tif", np.full((20, 20), np.nan, np.float32))
-    assert fault(tmp_path, chm=empty).kind == "nothing_found"
+def test_rasters_without_any_data() -> None:
+    assert fault(np.full((20, 20), np.nan)).kind == "nothing_found"
     half = HEIGHTS.copy()
     half[:, 40:] = np.nan
-    chm = raster(tmp_path / "b.tif", half)
-    found = fault(tmp_path, chm=chm, region=(50, 0, 60, 10))
+    found = fault(half, region=(50, 0, 60, 10))
     assert (found.kind, found.argument) == ("nothing_found", "region")
-    assert "mostly_no_data" in measured(tmp_path, chm=chm, region=(30, 0, 80, 60)).flags
+    assert "mostly_no_data" in measured(half, region=(30, 0, 80, 60)).flags
 
 
 def test_rasters_that_cannot_be_laid_over_each_other(tmp_path: Path) -> None:
     dsm = surface(tmp_path / "dsm.tif")
-    bare = raster(tmp_path / "bare.tif", HEIGHTS)
-    found = fault(tmp_path, dsm=dsm, dtm=bare)
-    assert (found.kind, found.argument) == ("crs_mismatch", "dtm")
-    assert fault(tmp_path, dsm=bare, dtm=dsm).argument == "dsm"
-    assert fault(tmp_path, dsm=bare, dtm=raster(tmp_path / "small.tif", HEIGHTS[:9])).kind == "shape_mismatch"
     shifted = raster(tmp_path / "shifted.tif", HEIGHTS, transform=from_origin(9, 9, 1, 1))
-    assert fault(tmp_path, dsm=bare, dtm=shifted).kind == "crs_mismatch"
-    assert measured(tmp_path, dsm=bare, dtm=bare).max_m == 0
+    for one, other, kind, argument in (
+        (dsm, HEIGHTS, "crs_mismatch", "dtm"), (HEIGHTS, dsm, "crs_mismatch", "dsm"),
+        (HEIGHTS, HEIGHTS[:9], "shape_mismatch", "dtm"), (HEIGHTS, shifted, "crs_mismatch", "dtm"),
+    ):  # fmt: skip
+        found = fault(dsm=one, dtm=other)
+        assert (found.kind, found.argument) == (kind, argument)
+    assert measured(dsm=HEIGHTS, dtm=HEIGHTS).max_m == 0
     far = from_origin(700_000, 5_000_000, 0.5, 0.5)
     for crs, kinds in (("EPSG:32633", {"nothing_found"}), ("EPSG:32719", {"nothing_found", "crs_mismatch"})):
-        assert fault(tmp_path, dsm=dsm, dtm=raster(tmp_path / "f.tif", HEIGHTS, crs=crs, transform=far)).kind in kinds
+        assert fault(dsm=dsm, dtm=raster(tmp_path / "f.tif", HEIGHTS, crs=crs, transform=far)).kind in kinds
 
 
-def test_heights_must_be_given(tmp_path: Path) -> None:
-    photo = tmp_path / "photo.png"
-    Image.fromarray(field(HEIGHTS > 2)).save(photo)
-    found = fault(tmp_path, image=photo)
-    assert (found.kind, found.argument) == ("missing_metadata", "chm")
-    chm = raster(tmp_path / "chm.tif", HEIGHTS)
-    assert fault(tmp_path).kind == "missing_metadata"
-    assert fault(tmp_path, dsm=chm).argument == "dtm"
-    assert fault(tmp_path, dtm=chm).argument == "dsm"
-    assert fault(tmp_path, chm=chm, dsm=chm).kind == "invalid_argument"
-    colours = write_raster(tmp_path / "rgb.tif", np.zeros((3, 8, 8), np.uint8))
-    assert fault(tmp_path, chm=colours).kind == "invalid_argument"
+@pytest.mark.parametrize(
+    ("given", "kind", "argument"),
+    [
+        ({}, "missing_metadata", "chm"), ({"image": field(HEIGHTS > 2)}, "missing_metadata", "chm"),
+        ({"dsm": HEIGHTS}, "missing_metadata", "dtm"), ({"dtm": HEIGHTS}, "missing_metadata", "dsm"),
+        ({"chm": HEIGHTS, "dsm": HEIGHTS}, "invalid_argument", "chm"),
+        ({"chm": np.zeros((8, 8, 3), np.uint8)}, "invalid_argument", "chm"),
+    ],
+)  # fmt: skip
+def test_heights_must_be_given(given, kind: str, argument: str) -> None:
+    found = fault(**given)
+    assert (found.kind, found.argument) == (kind, argument)
 
 
 @pytest.mark.parametrize(

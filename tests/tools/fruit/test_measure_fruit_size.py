@@ -1,8 +1,9 @@
 """The sizes of fruits in scenes of known sizes and on bad input; round outlines; files that hold depth or none."""
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,37 +12,33 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
-from agrotools.core import Intrinsics, SampleFile, ToolError
+from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.camera import Camera, read_depth
 from agrotools.tools.fruit.measuring import Cone, Evidence, angle_from, fit_round, outline_points
 from agrotools.tools.fruit.result import FruitSizes
-from agrotools.tools.workspace import CallContext, artifacts_in, call_context
+from agrotools.tools.workspace import CallContext, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
-from support.picture_files import png_header_only, write_raster
+from support.picture_files import discs, png_header_only, write_raster
 from support.tool_errors import tool_error
 
-SIZE = (480, 360)
-OPEN: dict[str, Any] = {"size": SIZE, "focal_px": 500.0, "fruits": 5, "leaves": 0}
+OPEN: dict[str, Any] = {"size": (480, 360), "focal_px": 500.0, "fruits": 5, "leaves": 0}
 HIDDEN: dict[str, Any] = OPEN | {"leaves": 9}
 
 
-def files(folder: Path, scene: Scene, name: str = "image_1.png") -> tuple[Path, Path]:
-    Image.fromarray(scene.pixels).save(folder / name)
-    depth = folder / f"{Path(name).stem}_depth.png"
-    Image.fromarray(np.rint(scene.depth_mm).astype(np.uint16)).save(depth)
-    return folder / name, depth
+def measured(image: Any, **arguments: Any) -> FruitSizes:
+    """Sizes in a picture, or in a scene with its depth and camera where the arguments do not say others."""
+    if isinstance(image, Scene):
+        known = {} if "distance_mm" in arguments else {"depth": in_mm(image)}
+        image, arguments = image.pixels, known | {"fx_px": 500} | arguments
+    return get_tool("measure_fruit_size")(image, **arguments)
 
 
-def measured(folder: Path, image: Path, **arguments: Any) -> FruitSizes:
-    with artifacts_in(folder / "made"):
-        return get_tool("measure_fruit_size")(image, **arguments)
+def in_mm(scene: Scene) -> np.ndarray:
+    return np.rint(scene.depth_mm).astype(np.uint16)
 
 
-def fault(folder: Path, image: Path, **arguments: Any) -> ToolError:
-    error = tool_error(measured, folder, image, **arguments)
-    assert str(folder) not in str(error)
-    return error
+fault = partial(tool_error, measured)
 
 
 def errors(scene: Scene, result: FruitSizes) -> list[tuple[float, float]]:
@@ -56,10 +53,9 @@ def errors(scene: Scene, result: FruitSizes) -> list[tuple[float, float]]:
     return found
 
 
-def test_fruits_in_the_open(tmp_path: Path) -> None:
+def test_fruits_in_the_open() -> None:
     scene = orchard(1000, **OPEN)
-    image, depth = files(tmp_path, scene)
-    result = measured(tmp_path, image, depth=depth, fx_px=500, depth_unit_mm=1)
+    result = measured(scene, depth_unit_mm=1)
     wrong = errors(scene, result)
     assert len(wrong) == len(scene.diameters_mm) == result.n
     assert max(abs(error) for error, _ in wrong) < 3.0
@@ -67,21 +63,16 @@ def test_fruits_in_the_open(tmp_path: Path) -> None:
     assert sum(result.size_classes.values()) == result.n_measured
     for fruit in result.fruits:
         assert min(abs(fruit.distance_mm - scene.centres_mm[:, 2])) < 12, "to the middle, not the surface"
-    assert (tmp_path / "made" / result.overlay.name).is_file()
 
 
-def test_hidden_parts_are_completed(tmp_path: Path) -> None:
+def test_hidden_parts_are_completed() -> None:
     wrong: list[tuple[float, float]] = []
     in_boxes: list[float] = []
     for seed in range(2000, 2004):
         scene = orchard(seed, **HIDDEN)
-        image, depth = files(tmp_path, scene, f"image_{seed}.png")
-        result = measured(tmp_path, image, depth=depth, fx_px=500, depth_unit_mm=1)
-        wrong += errors(scene, result)
+        wrong += errors(scene, measured(scene))
         seen = [number for number in range(len(scene.boxes)) if scene.visible[number] > 0.4]
-        given = measured(
-            tmp_path, image, depth=depth, fx_px=500, depth_unit_mm=1, boxes=[scene.boxes[number] for number in seen]
-        )
+        given = measured(scene, boxes=[scene.boxes[number] for number in seen])
         in_boxes += [abs(fruit.diameter_mm - scene.diameters_mm[seen[fruit.id - 1]]) for fruit in given.fruits]
     well_seen = [abs(error) for error, visible in wrong if visible > 0.6]
     assert len(well_seen) >= 10
@@ -89,33 +80,25 @@ def test_hidden_parts_are_completed(tmp_path: Path) -> None:
     assert np.mean(in_boxes) < 4.0
 
 
-def test_one_distance_for_all_fruits(tmp_path: Path) -> None:
+def test_one_distance_for_all_fruits() -> None:
     scene = orchard(7, **OPEN | {"distance_mm": (1195, 1205)})
-    image, _ = files(tmp_path, scene)
-    result = measured(tmp_path, image, distance_mm=1200, fx_px=500)
+    result = measured(scene, distance_mm=1200)
     assert max(abs(error) for error, _ in errors(scene, result)) < 3.0
     assert "one_distance_for_all" in result.flags
-    nearer = measured(tmp_path, image, distance_mm=600, fx_px=500)
+    nearer = measured(scene, distance_mm=600)
     assert nearer.mean_diameter_mm == pytest.approx((result.mean_diameter_mm or 0) / 2, rel=0.03)
 
 
-def test_red_things_that_are_no_fruit_are_doubted(tmp_path: Path) -> None:
-    pixels = np.full((300, 300, 3), (60, 130, 50), np.uint8)
-    rows, columns = np.mgrid[:300, :300]
-    pixels[np.hypot(rows - 150, columns - 150) < 40] = (200, 30, 30)
-    Image.fromarray(pixels).save(tmp_path / "button.png")
-    result = measured(tmp_path, tmp_path / "button.png", distance_mm=1000, fx_px=700)
-    assert "out_of_distribution" in result.flags
-    Image.fromarray(make_orchard(3, 0).images["rgb"]).save(tmp_path / "orchard.png")
-    assert "out_of_distribution" not in measured(tmp_path, tmp_path / "orchard.png", distance_mm=1000, fx_px=700).flags
+def test_red_things_that_are_no_fruit_are_doubted() -> None:
+    button = np.where(discs((300, 300), [(150, 150)], 40)[..., None], (200, 30, 30), (60, 130, 50)).astype(np.uint8)
+    for pixels, is_strange in ((button, True), (make_orchard(3, 0).images["rgb"], False)):
+        assert ("out_of_distribution" in measured(pixels, distance_mm=1000, fx_px=700).flags) == is_strange
 
 
-def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net(tmp_path: Path) -> None:
+def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net() -> None:
     scene = make_orchard(70_002, 1)
-    Image.fromarray(scene.images["rgb"]).save(tmp_path / "orchard.png")
-    Image.fromarray(scene.images["depth"]).save(tmp_path / "depth.png")
-    arguments = {"depth": tmp_path / "depth.png", "depth_unit_mm": 1, "fx_px": scene.sidecar["fx_px"]}
-    result = measured(tmp_path, tmp_path / "orchard.png", **arguments)
+    depth, fx_px = scene.images["depth"], scene.sidecar["fx_px"]
+    result = measured(scene.images["rgb"], depth=depth, depth_unit_mm=1, fx_px=fx_px)
     fruits = scene.truth["fruits"]
     assert len(fruits) / 2 < result.n <= len(fruits), "the search by colour found 29 things"
     true = np.mean([fruit["diameter_mm"] for fruit in fruits if fruit["visibility"] >= WELL_SEEN])
@@ -123,139 +106,100 @@ def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net(tmp_path: Pat
     assert "the net" in " ".join(result.notes)
 
 
-def test_fruit_of_another_colour_is_found_and_pale_fruit_in_boxes_only(tmp_path: Path) -> None:
+def test_fruit_of_another_colour_is_found_and_pale_fruit_in_boxes_only() -> None:
     scene = orchard(11, **OPEN | {"colour": ORANGE_FRUIT})
-    image, depth = files(tmp_path, scene)
-    result = measured(tmp_path, image, depth=depth, fx_px=500, fruit="orange")
+    result = measured(scene, fruit="orange")
     assert result.mean_diameter_mm == pytest.approx(scene.diameters_mm.mean(), abs=3)
     scene = orchard(5, **OPEN | {"colour": GREEN_FRUIT})
-    image, depth = files(tmp_path, scene)
-    error = fault(tmp_path, image, depth=depth, fx_px=500)
-    assert error.kind == "nothing_found"
-    result = measured(tmp_path, image, depth=depth, fx_px=500, boxes=scene.boxes)
+    assert fault(scene).kind == "nothing_found"
+    result = measured(scene, boxes=scene.boxes)
     assert "pale_fruit_possible" in result.flags
     wrong = [abs(fruit.diameter_mm - scene.diameters_mm[fruit.id - 1]) for fruit in result.fruits]
     assert len(wrong) == len(scene.boxes)
     assert np.median(wrong) < 4.0
 
 
-def test_a_box_without_a_fruit_is_named(tmp_path: Path) -> None:
+def test_a_box_without_a_fruit_is_named_and_a_region_lies_where_the_picture_has_it() -> None:
     scene = orchard(1000, **OPEN)
+    x0, y0, x1, y1 = scene.boxes[0]
+    middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    whole, part = (
+        min(measured(scene, region=region).fruits, key=lambda one: np.hypot(*(np.array(one.centre_px) - middle)))
+        for region in (None, [x0 - 8, y0 - 8, x1 + 8, y1 + 8])
+    )
+    assert part.diameter_mm == pytest.approx(whole.diameter_mm, abs=1.0)
+    assert fault(scene, region=[900, 900, 950, 950]).kind == "region_empty"
     scene.depth_mm[:60, :60] = 0
     scene.pixels[:60, :60] = (60, 90, 50)
-    image, depth = files(tmp_path, scene)
     boxes = [[5, 5, 40, 40], *(list(box) for box in scene.boxes)]
-    result = measured(tmp_path, image, depth=depth, fx_px=500, boxes=boxes)
+    result = measured(scene, boxes=boxes)
     assert result.boxes_without_fruit == (1,)
     assert [fruit.id for fruit in result.fruits] == list(range(2, len(boxes) + 1))
 
 
-class Sized(NamedTuple):
-    scene: Scene
-    image: Path
-    depth: Path
-    mean_mm: float
-
-
-@pytest.fixture
-def known(tmp_path: Path) -> Sized:
-    """A scene, its files, and the mean diameter by its own camera."""
+def test_cameras_and_depth_of_other_kinds_give_the_same_size(tmp_path: Path) -> None:
     scene = orchard(1000, **OPEN)
-    scene.depth_mm = np.rint(scene.depth_mm)
-    image, depth = files(tmp_path, scene)
-    return Sized(scene, image, depth, measured(tmp_path, image, depth=depth, fx_px=500).mean_diameter_mm or 0)
-
-
-def test_resized_pictures_with_scaled_intrinsics(tmp_path: Path, known: Sized) -> None:
-    _, image, depth, mean_mm = known
-    Image.open(image).resize((960, 720), Image.Resampling.BICUBIC).save(tmp_path / "image_2.png")
-    Image.open(depth).resize((960, 720), Image.Resampling.NEAREST).save(tmp_path / "depth_2.png")
-    scaled = {"fx_px": 500, "calibrated_width_px": 480, "calibrated_height_px": 360}
-    twice = measured(tmp_path, tmp_path / "image_2.png", depth=tmp_path / "depth_2.png", **scaled)
-    assert twice.mean_diameter_mm == pytest.approx(mean_mm, abs=1.5)
-    by_lens = measured(
-        tmp_path, tmp_path / "image_2.png", depth=tmp_path / "depth_2.png", focal_mm=5.0, sensor_width_mm=4.8
-    )
-    assert by_lens.mean_diameter_mm == pytest.approx(twice.mean_diameter_mm)
-
-
-def test_depth_in_other_units_and_forms(tmp_path: Path, known: Sized) -> None:
-    scene, image, _, mean_mm = known
-    np.save(tmp_path / "metres.npy", np.where(scene.depth_mm > 0, scene.depth_mm / 1000, np.nan))
-    assert fault(tmp_path, image, depth=tmp_path / "metres.npy", fx_px=500).kind == "missing_metadata"
-    metres = measured(tmp_path, image, depth=tmp_path / "metres.npy", fx_px=500, depth_unit_mm=1000)
-    assert metres.mean_diameter_mm == pytest.approx(mean_mm, rel=1e-4)
-    Image.fromarray((scene.depth_mm * 10).astype(np.uint16)).save(tmp_path / "tenths.png")
+    mm = in_mm(scene)
+    mean = measured(scene).mean_diameter_mm
+    pixels = np.asarray(Image.fromarray(scene.pixels).resize((960, 720), Image.Resampling.BICUBIC))
+    twice = partial(measured, pixels, depth=mm.repeat(2, 0).repeat(2, 1))
+    by_intrinsics = twice(fx_px=500, calibrated_width_px=480, calibrated_height_px=360).mean_diameter_mm
+    assert by_intrinsics == pytest.approx(mean, abs=1.5)
+    assert twice(focal_mm=5.0, sensor_width_mm=4.8).mean_diameter_mm == pytest.approx(by_intrinsics)
+    metres = np.where(mm > 0, mm / 1000, np.nan)
+    assert fault(scene, depth=metres).kind == "missing_metadata"
+    assert measured(scene, depth=metres, depth_unit_mm=1000).mean_diameter_mm == pytest.approx(mean, rel=1e-4)
+    image, tenths, exif = tmp_path / "image_1.png", tmp_path / "tenths.png", Image.Exif()
+    Image.fromarray(mm * 10).save(tenths)
     told = SampleFile(name="tenths.png", path="tenths.png", kind="depth", depth_unit_mm=0.1)
-    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={tmp_path / "tenths.png": told})):
-        tenths = get_tool("measure_fruit_size")(image, depth=tmp_path / "tenths.png", fx_px=500)
-    assert tenths.mean_diameter_mm == pytest.approx(mean_mm, rel=1e-4)
-
-
-def test_a_region_and_its_boxes_lie_where_the_picture_has_them(tmp_path: Path) -> None:
-    scene = orchard(1000, **OPEN)
-    image, depth = files(tmp_path, scene)
-    whole = measured(tmp_path, image, depth=depth, fx_px=500)
-    x0, y0, x1, y1 = scene.boxes[0]
-    part = measured(tmp_path, image, depth=depth, fx_px=500, region=[x0 - 8, y0 - 8, x1 + 8, y1 + 8])
-    middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
-    nearest = min(whole.fruits, key=lambda fruit: np.hypot(*(np.array(fruit.centre_px) - middle)))
-    inside = min(part.fruits, key=lambda fruit: np.hypot(*(np.array(fruit.centre_px) - middle)))
-    assert inside.diameter_mm == pytest.approx(nearest.diameter_mm, abs=1.0)
-    assert fault(tmp_path, image, depth=depth, fx_px=500, region=[900, 900, 950, 950]).kind == "region_empty"
-
-
-def test_intrinsics_come_with_the_file_and_follow_its_size(tmp_path: Path, known: Sized) -> None:
-    scene, image, depth, mean_mm = known
-    exif = Image.Exif()
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={tenths: told})):
+        assert measured(scene, depth=tenths).mean_diameter_mm == pytest.approx(mean, rel=1e-4)
     exif[0x8769] = {0xA405: 36}  # 500 px x 43.27 mm / 600 px of diagonal
-    Image.fromarray(scene.pixels).save(tmp_path / "image_2.png", exif=exif)
-    result = measured(tmp_path, tmp_path / "image_2.png", depth=depth)
+    Image.fromarray(scene.pixels).save(image, exif=exif)
+    result = measured(image, depth=mm)
     assert "estimated_intrinsics" in result.flags
-    assert result.mean_diameter_mm == pytest.approx(mean_mm, rel=0.02)
+    assert result.mean_diameter_mm == pytest.approx(mean, rel=0.02)
     inner = {"fx_px": 1000, "fy_px": 1000, "cx_px": 480, "cy_px": 360}
     sidecar = {"intrinsics": inner, "width_px": 960, "height_px": 720}
     (tmp_path / "image_1.png.meta.json").write_text(json.dumps(sidecar))
-    assert measured(tmp_path, image, depth=depth).mean_diameter_mm == pytest.approx(mean_mm)
+    assert measured(image, depth=mm).mean_diameter_mm == pytest.approx(mean)
     (tmp_path / "image_1.png.meta.json").write_text(json.dumps(sidecar | {"width_px": 1280}))
-    assert fault(tmp_path, image, depth=depth).kind == "shape_mismatch"
-    inner = Intrinsics(fx_px=500, fy_px=500, cx_px=240, cy_px=180)
-    told = SampleFile(name="image_1.png", path="image_1.png", kind="image", intrinsics=inner)
-    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={image: told})):
-        result = get_tool("measure_fruit_size")(image, depth=depth)
-    assert result.mean_diameter_mm == pytest.approx(mean_mm)
+    error = fault(image, depth=mm)
+    assert error.kind == "shape_mismatch"
+    assert str(tmp_path) not in str(error)
 
 
-def test_what_is_missing_or_does_not_fit_is_asked_for(tmp_path: Path) -> None:
-    image, depth = files(tmp_path, orchard(1000, **OPEN))
-    for arguments, lacking in (({"fx_px": 500}, "depth"), ({"depth": depth}, "fx_px")):
-        error = fault(tmp_path, image, **arguments)
-        assert (error.kind, error.argument) == ("missing_metadata", lacking)
-    Image.fromarray(np.full((100, 100), 900, np.uint16)).save(tmp_path / "small.png")
-    assert fault(tmp_path, image, depth=tmp_path / "small.png", fx_px=500).kind == "shape_mismatch"
-    for arguments in (
-        {"depth": depth, "distance_mm": 900, "fx_px": 500},
-        {"depth": depth, "fy_px": 500},
-        {"depth": depth, "focal_mm": 4},
-        {"depth": depth, "fx_px": 500, "calibrated_width_px": 960},
-        {"depth": depth, "fx_px": 500, "min_diameter_mm": 90, "max_diameter_mm": 60},
-        {"depth": depth, "fx_px": 500, "boxes": [[0, 0, 10, 10]], "region": [0, 0, 10, 10]},
-        {"depth": depth, "fx_px": 500, "boxes": [[10, 10, 5, 20]]},
+def test_what_is_missing_or_does_not_fit_is_asked_for() -> None:
+    scene = orchard(1000, **OPEN)
+    depth = in_mm(scene)
+    for arguments, kind, argument in (
+        ({"fx_px": 500}, "missing_metadata", "depth"),
+        ({"depth": depth}, "missing_metadata", "fx_px"),
+        ({"depth": depth[:100, :100], "fx_px": 500}, "shape_mismatch", "depth"),
+        ({"depth": depth, "distance_mm": 900, "fx_px": 500}, "invalid_argument", "distance_mm"),
+        ({"depth": depth, "fy_px": 500}, "invalid_argument", "fx_px"),
+        ({"depth": depth, "focal_mm": 4}, "invalid_argument", "sensor_width_mm"),
     ):
-        assert fault(tmp_path, image, **arguments).kind == "invalid_argument"
-    assert fault(tmp_path, image, depth=depth, fx_px=500, boxes=[[900, 900, 950, 950]]).kind == "region_empty"
+        error = fault(scene.pixels, **arguments)
+        assert (error.kind, error.argument) == (kind, argument)
+    for arguments in (
+        {"calibrated_width_px": 960},
+        {"min_diameter_mm": 90, "max_diameter_mm": 60},
+        {"boxes": [[0, 0, 10, 10]], "region": [0, 0, 10, 10]},
+        {"boxes": [[10, 10, 5, 20]]},
+    ):
+        assert fault(scene, **arguments).kind == "invalid_argument"
+    assert fault(scene, boxes=[[900, 900, 950, 950]]).kind == "region_empty"
 
 
-def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
+def test_fruit_without_depth_is_not_guessed() -> None:
     scene = orchard(1000, **OPEN)
     x0, y0, x1, y1 = scene.boxes[0]
     scene.depth_mm[y0 - 4 : y1 + 4, x0 - 4 : x1 + 4] = 0
-    image, depth = files(tmp_path, scene)
-    assert measured(tmp_path, image, depth=depth, fx_px=500).n == len(scene.boxes) - 1
+    assert measured(scene).n == len(scene.boxes) - 1
     scene.depth_mm[:] = 0
     scene.depth_mm[0, :20] = 900
-    image, depth = files(tmp_path, scene)
-    assert fault(tmp_path, image, depth=depth, fx_px=500).kind == "nothing_found"
+    assert fault(scene).kind == "nothing_found"
 
 
 CAMERA = Camera(900.0, 900.0, 960.0, 540.0)
@@ -371,5 +315,4 @@ def test_objects_are_never_loaded_and_nothing_before_its_size_is_known(tmp_path:
 @given(tail=st.binary(max_size=300))
 def test_any_header_gives_a_typed_error_or_depth(tmp_path: Path, tail: bytes) -> None:
     (tmp_path / "odd.npy").write_bytes(b"\x93NUMPY" + tail)
-    with pytest.raises(ToolError):
-        read_depth(tmp_path / "odd.npy")
+    tool_error(read_depth, tmp_path / "odd.npy")
