@@ -7,7 +7,6 @@ Journal of Visual Communication and Image Representation 1).
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -27,7 +26,7 @@ from agrotools.tools.canopy_height import (
     in_metres,
     refuse_many_bands,
 )
-from agrotools.tools.counting.result import CountedObjects, join_objects
+from agrotools.tools.counting.result import Counted, CountedObjects, join_objects
 from agrotools.vision import Box
 from agrotools.vision.blocks import RasterThumbnail, block_boxes, tile_shape
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
@@ -194,28 +193,13 @@ def _scores(smooth: Heights, labels: NDArray[np.int32], tops: NDArray[np.float32
 _TILE_PX = 2_000_000
 
 
-class CrownCount(NamedTuple):
-    """Trees of a region.
-
-    ``picture``: heights as colours, uint8 (rows, columns, 3), including the region. ``picture_per_px``: its pixels per
-    pixel of the model. ``measured_px``: pixels of the region with data. ``interval``: counts with a window three times
-    and half as wide, the latter times :data:`_HIDDEN`.
-    """
-
-    objects: CountedObjects
-    picture: NDArray[np.uint8]
-    picture_per_px: float
-    measured_px: int
-    interval: tuple[float, float]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
 def crowns_of_raster(
     source: RasterSource, gsd_m: float, region: Box, *, min_height_m: float, window_m: tuple[float, float]
-) -> CrownCount:
-    """Detect all trees with their top in a region, in pixels of the model. ToolError ``invalid_argument`` (several
-    bands, pixels larger than crowns, elevations or classes instead of heights), ``nothing_found`` (no data)."""
+) -> Counted:
+    """Detect all trees with their top in a region, in pixels of the model, to be shown on the heights as colours. The
+    interval are the counts with a window three times and half as wide, the latter times :data:`_HIDDEN`. ToolError
+    ``invalid_argument`` (several bands, pixels larger than crowns, elevations or classes instead of heights),
+    ``nothing_found`` (no data)."""
     refuse_many_bands(source)
     if gsd_m > 2 * _COARSEST_M:
         why = f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it"
@@ -257,15 +241,11 @@ def crowns_of_raster(
         "wide_count_interval": is_wide,
         "implausible_heights": no_heights,
     }
-    return CrownCount(
-        objects=objects,
-        picture=viridis(means, 0.0, max(top_m, min_height_m + 1)),
-        picture_per_px=1 / picture.factor,
-        measured_px=measured,
-        interval=interval,
-        notes=(*notes, INDEX_NOTE) if no_heights else notes,
-        flags=(*unit.flags, *(flag for flag, holds in flags.items() if holds)),
-    )
+    picture_of_heights = viridis(means, 0.0, max(top_m, min_height_m + 1))
+    notes = (*notes, INDEX_NOTE) if no_heights else notes
+    all_flags = (*unit.flags, *(flag for flag, holds in flags.items() if holds))
+    per_px = 1 / picture.factor
+    return Counted(objects, interval, picture_of_heights, per_px, region, measured, gsd_m, notes, all_flags)
 
 
 def _measured_heights(
