@@ -92,7 +92,6 @@ def tile_of(source: RasterSource) -> tuple[int, int]:
 
 
 def slices_of(box: Box) -> tuple[slice, slice]:
-    """Return the rows and columns of a box."""
     return slice(box[1], box[3]), slice(box[0], box[2])
 
 
@@ -292,8 +291,6 @@ def read_pictures(
 
 
 class _View(NamedTuple):
-    """Picture of one date."""
-
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     notes: tuple[str, ...] = ()

@@ -57,7 +57,6 @@ _WORK_GSD_M = 0.45
 _FINEST_GSD_M = 0.30
 _SEARCH_PX = 384
 _SQUARE = np.ones((3, 3), np.uint8)
-
 _CLIP = 4.0
 """Bound of the absolute value of standardised features."""
 
@@ -118,10 +117,8 @@ class Channels:
     def usual(self) -> NDArray[np.float64]:
         """Medians of ``light``, ``blue``, ``rough`` and ``slope`` over pixels with data."""
         step = max(1, int(self.valid.sum()) // 20_000)
-        return np.array(
-            [np.median(plane[self.valid][::step]) for plane in (self.light, self.blue, self.rough, self.slope)],
-            np.float64,
-        )
+        planes = (self.light, self.blue, self.rough, self.slope)
+        return np.array([np.median(plane[self.valid][::step]) for plane in planes], np.float64)
 
 
 class Region(NamedTuple):
@@ -234,21 +231,17 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
     edge = float(channels.slope[crop][np.abs(depth) <= 1.5].mean())
     usual_light, usual_blue, usual_rough, usual_slope = channels.usual
     apart = _sector_differences(colours, depth, valid, (1.0, 4.5), (-4.5, -1.0))
-    closed, darker, bluer = 0.0, 0.0, 0.0
+    darker, bluer = 0.0, 0.0
     if len(apart) >= 4:
-        size = float(np.linalg.norm(apart, axis=1).mean())
-        closed = float(np.linalg.norm(apart.mean(axis=0))) / max(size, 1e-3)
         darker, bluer = float((apart[:, 0] < -0.03).mean()), float((apart[:, 1] > 0.02).mean())
     return np.array(
         [
-            outer[0] - inner[0],
-            inner[1] - outer[1],
-            outer[2] - inner[2],
+            *((outer - inner) * (1, -1, 1)),
             rough_out - rough_in,
             min(area / max(hull, 1.0), 1.0),
             4 * np.pi * area / max(perimeter, 1.0) ** 2,
             np.log(edge / (usual_slope + 1e-3) + 0.05),
-            closed,
+            _closedness(apart, 4)[1],
             darker,
             bluer,
             usual_light - inner[0],
@@ -509,16 +502,16 @@ def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | Non
     if core.sum() < 12 or rim.sum() < 12 or field.sum() < 12:
         return None
     closed = [
-        _closedness(_sector_differences(colours, depth, valid, (at, at + 3.0), (at - 3.0, at)))
+        _closedness(_sector_differences(colours, depth, valid, (at, at + 3.0), (at - 3.0, at)), 6)
         for at in (4.0, 2.0, 0.0, -2.0, -4.0, -6.0, -8.0, -10.0, -12.0)
         if at + 3.0 <= deepest + 1.5
     ]
     size, consistent = (max(values) for values in zip(*closed, strict=True)) if closed else (0.0, 0.0)
     steady = max((value * share for value, share in closed), default=0.0)
     along = _alignment(channels.light[crop], depth, valid)
-    usual = channels.usual
-    middles = [np.median(colours[part], axis=0) for part in (core, rim, field)]
+    floor, bank, land = (np.median(colours[part], axis=0) for part in (core, rim, field))
     spread = colours[field].std(axis=0) + 0.02
+    apart = ((floor - land) / spread, (bank - land) / spread, (floor - bank) / spread)
     rough = [float(np.median(channels.rough[crop][part])) for part in (core, rim, field)]
     slope = channels.slope[crop]
     near = float(slope[(depth > -12) & (depth < min(5.0, deepest)) & valid].mean())
@@ -528,24 +521,23 @@ def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | Non
             consistent,
             steady,
             along,
-            float(np.linalg.norm((middles[0] - middles[2]) / spread)),
-            float(np.linalg.norm((middles[1] - middles[2]) / spread)),
-            float(np.linalg.norm((middles[0] - middles[1]) / spread)),
-            middles[1][0] - middles[2][0],
-            middles[1][0] - middles[0][0],
-            middles[0][2] - middles[2][2],
+            *(float(np.linalg.norm(contrast)) for contrast in apart),
+            bank[0] - land[0],
+            bank[0] - floor[0],
+            floor[2] - land[2],
             rough[0] - rough[2],
             rough[1] - rough[2],
-            np.log(near / (float(usual[3]) + 1e-3) + 0.05),
+            np.log(near / (float(channels.usual[3]) + 1e-3) + 0.05),
             np.log(near / (float(slope[field].mean()) + 1e-3) + 0.05),
         ],
         np.float64,
     )
 
 
-def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the size of the mean difference over the sectors, and its ratio to the mean size: 1 if all sides agree."""
-    if len(apart) < 6:
+def _closedness(apart: NDArray[np.float64], least: int) -> tuple[float, float]:
+    """Return the size of the mean difference over the sectors, and its ratio to the mean size: 1 if all sides agree;
+    0 of under ``least`` sectors."""
+    if len(apart) < least:
         return 0.0, 0.0
     mean = float(np.linalg.norm(apart.mean(axis=0)))
     return mean, mean / max(float(np.linalg.norm(apart, axis=1).mean()), 1e-3)

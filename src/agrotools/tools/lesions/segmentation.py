@@ -146,10 +146,8 @@ def _is_plant_coloured(lab: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def _estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    """Estimate the background's colour at every pixel, and the share of the border that has this colour.
-
-    A second-order surface per channel is fitted to the border, then refitted to all pixels close to it.
-    """
+    """Estimate the background's colour at every pixel, and the share of the border that has this colour: a
+    second-order surface per channel, fitted to the border, then refitted to all pixels close to it."""
     height, width = lab.shape[:2]
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     x, y = x / max(1, width) - np.float32(0.5), y / max(1, height) - np.float32(0.5)
@@ -356,7 +354,6 @@ class LeafView(NamedTuple):
 
     @property
     def median(self) -> NDArray[np.float32]:
-        """Median Lab of the leaf."""
         return np.median(self.lab[self.mask], axis=0).astype(np.float32)
 
 
@@ -371,17 +368,13 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
     how = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
     cut = np.asarray(cv2.resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), size, interpolation=how), np.uint8)
     share = cv2.resize(mask[y0:y1, x0:x1].astype(np.uint8) * np.uint8(255), size, interpolation=how)
-    inside = np.asarray(share) >= 128
-    if not inside.any():
-        inside = np.asarray(share) >= np.asarray(share).max()
+    inside = np.asarray(share) >= min(128, int(np.asarray(share).max()))
     return LeafView(lab_of(cut), inside, (x0, y0, x1, y1))
 
 
 def _local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float) -> NDArray[np.float32]:
-    """Return the Gaussian mean over the pixels of the mask; pixels outside get the mean of mask pixels nearby.
-
-    Wide means are computed at a smaller size.
-    """
+    """Return the Gaussian mean over the pixels of the mask; pixels outside get the mean of mask pixels nearby. Wide
+    means are computed at a smaller size."""
     weight = mask.astype(np.float32)
     height, width = mask.shape
     step = max(1, int(sigma // 4))
@@ -508,9 +501,7 @@ class LesionModel(NamedTuple):
 
 @lru_cache(maxsize=1)
 def load_lesion_model() -> LesionModel:
-    """Load the shipped model."""
-    description, weights = map(shipped_file, MODEL_FILES)
-    return read_lesion_model(description, weights)
+    return read_lesion_model(*map(shipped_file, MODEL_FILES))
 
 
 def read_lesion_model(description: Path, weights: Path) -> LesionModel:
@@ -544,12 +535,10 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
 def _ways_unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
     """Return the ways in which a leaf is unlike the training leaves; empty if it is like them."""
     apart: list[str] = []
+    low, high = domain.board_lightness
     if background is None:
         apart.append("a busy background")
-    elif (
-        not domain.board_lightness[0] <= background[0] <= domain.board_lightness[1]
-        or math.hypot(background[1], background[2]) > domain.board_chroma
-    ):
+    elif not low <= background[0] <= high or math.hypot(*background[1:]) > domain.board_chroma:
         apart.append("a background of another colour")
     if mahalanobis(domain, leaf_traits(view)) > domain.limit:
         apart.append("a leaf of another colour or shape")
@@ -587,10 +576,8 @@ def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -
 
 
 def _remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Set the level to 0 in patches along the leaf's outline, which are background if the background is busy.
-
-    A patch that extends further inwards is left unchanged.
-    """
+    """Set the level to 0 in patches along the leaf's outline, which are background if the background is busy; a patch
+    that extends further inwards is left unchanged."""
     lesion = np.zeros(view.mask.shape, np.uint8)
     lesion[view.mask] = level >= 1
     inset = np.asarray(cv2.distanceTransform(np.pad(view.mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1]
