@@ -228,35 +228,27 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
-def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
-    """Add distinct ``heights`` to ``values``, until they are more than classes are; of fractions one is enough."""
-    if len(values) > _MOST_CLASSES:
-        return
-    known = heights[np.isfinite(heights)]
-    fractions = known[known != np.rint(known)] if source.dtype.startswith("float") else known[:0]
-    values.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
+class HeightCheck:
+    """Check of heights that are added in parts: are they classes, or as smooth as bare ground?
 
-
-def are_classes(values: set[float], measured: int) -> bool:
-    """Return True if the values of ``measured`` pixels are few whole numbers, as in a map of classes."""
-    whole = all(value == round(value) for value in values)
-    return measured >= _LEAST_MAP_PX and 2 <= len(values) <= _MOST_CLASSES and whole and max(values) >= 1
-
-
-class Roughness:
-    """Roughness of heights that are added in parts, relative to the heights.
-
-    It is the mean difference between a pixel above 2 m and the mean of its four neighbours 1 m (or a pixel) away, over
-    the mean height. Of two measured models of canopies it is 0.06 to 0.18 at pixels of 0.1 to 8 m, and 0.009 after a
-    Gaussian of 2 m; of hills at pixels of 1 to 5 m, their lowest point set to 0, 0.0001 to 0.003.
+    Roughness is the mean difference between a pixel above 2 m and the mean of its four neighbours 1 m (or a pixel)
+    away, over the mean height. Of two measured models of canopies it is 0.06 to 0.18 at pixels of 0.1 to 8 m, and 0.009
+    after a Gaussian of 2 m; of hills at pixels of 1 to 5 m, their lowest point set to 0, 0.0001 to 0.003.
     """
 
-    def __init__(self, gsd_m: float | None) -> None:
+    def __init__(self, source: "RasterSource", gsd_m: float | None) -> None:
+        self._are_floats = source.dtype.startswith("float")
+        self.distinct: set[float] = set()
+        """Different values, until they are more than classes are; of fractions one is enough."""
         self._step = max(1, round(_STEP_M / gsd_m)) if gsd_m else _STEP_PX
         self._count, self._difference, self._height = 0, 0.0, 0.0
 
     def add(self, heights: NDArray[np.float32]) -> None:
         """Add heights, metres, NaN without data, (rows, columns)."""
+        if len(self.distinct) <= _MOST_CLASSES:
+            known = heights[np.isfinite(heights)]
+            fractions = known[known != np.rint(known)] if self._are_floats else known[:0]
+            self.distinct.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
         k = self._step
         if min(heights.shape) <= 2 * k:
             return
@@ -267,6 +259,12 @@ class Roughness:
         self._count += int(np.count_nonzero(used))
         self._difference += float(difference[used].sum(dtype=np.float64))
         self._height += float(inner[used].sum(dtype=np.float64))
+
+    def are_classes(self, measured: int) -> bool:
+        """Return True if the values of ``measured`` pixels are few whole numbers, as in a map of classes."""
+        whole = all(value == round(value) for value in self.distinct)
+        few = 2 <= len(self.distinct) <= _MOST_CLASSES
+        return measured >= _LEAST_MAP_PX and few and whole and max(self.distinct) >= 1
 
     @property
     def is_smooth(self) -> bool:
@@ -299,14 +297,12 @@ def _measure(
             notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
-    distinct: set[float] = set()
-    roughness = Roughness(gsd_m)
+    check = HeightCheck(source, gsd_m)
     for block in raster_blocks(source, [1], box):
         values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
         heights = in_metres(values, unit.metres)
         if terrain is None:
-            add_values(distinct, source, heights)
-            roughness.add(heights)
+            check.add(heights)
         there = np.isfinite(heights)
         values = heights.ravel() if there.all() else heights[there]
         if values.size and values.min() < 0:
@@ -328,7 +324,7 @@ def _measure(
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
     if statistics.percentile(99.5) <= TALLEST_M < statistics.maximum:
         flags.append("spikes_possible")
-    elif doubt := _doubt_of_heights(statistics, distinct, roughness, gsd_m, terrain is not None, negative > 0):
+    elif doubt := _doubt_of_heights(statistics, check, gsd_m, terrain is not None, negative > 0):
         flags.append("implausible_heights")
         notes.append(doubt)
     if statistics.count < region_px / 2:
@@ -337,24 +333,19 @@ def _measure(
 
 
 def _doubt_of_heights(
-    statistics: "RunningStatistics",
-    distinct: set[float],
-    roughness: Roughness,
-    gsd_m: float | None,
-    has_terrain: bool,
-    has_negative: bool,
+    statistics: "RunningStatistics", check: HeightCheck, gsd_m: float | None, has_terrain: bool, has_negative: bool
 ) -> str:
     """Return why the values may be no heights of vegetation, empty if they may be."""
     if statistics.maximum > TALLEST_M:
         return "taller than any tree: is it an elevation, or in another unit (height_scale)?"
-    if are_classes(distinct, statistics.count):
-        return f"only {len(distinct)} different whole numbers: is it a map of classes?"
+    if check.are_classes(statistics.count):
+        return f"only {len(check.distinct)} different whole numbers: is it a map of classes?"
     if not has_terrain and statistics.maximum <= 1:
         if has_negative:
             return INDEX_NOTE
         if (gsd_m or 0) >= _COARSE_M and statistics.count >= _LEAST_MAP_PX and statistics.minimum > _BARE_M:
             return "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
-    return "as smooth as bare ground: is it an elevation?" if roughness.is_smooth else ""
+    return "as smooth as bare ground: is it an elevation?" if check.is_smooth else ""
 
 
 def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:

@@ -398,10 +398,10 @@ def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
 def _drop_overlapping(mask: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the components of ``mask`` that hardly overlap ``other``."""
     count, labels = cv2.connectedComponents(mask.view(np.uint8), connectivity=8)
-    area = np.bincount(labels.ravel(), minlength=count)
-    alone = np.bincount(labels[other], minlength=count) < _SAME_POND * area
+    places = np.asarray(labels, np.int32)
+    alone = np.bincount(places[other], minlength=count) < _SAME_POND * np.bincount(places.ravel(), minlength=count)
     alone[0] = False
-    return alone[labels]
+    return alone[places]
 
 
 def _change_map(pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -592,9 +592,8 @@ def _open_labels(files: Mapping[str, Path]) -> Iterator[_Labels]:
         part = slices_of(box)
         return first.classes[part], second.classes[part], valid[part]
 
-    height, width = valid.shape
-    arrays = first.classes, second.classes
-    yield _Labels(width, height, read, lambda: arrays, notes=(*first.notes, *second.notes))
+    arrays, notes = (first.classes, second.classes), (*first.notes, *second.notes)
+    yield _Labels(valid.shape[1], valid.shape[0], read, lambda: arrays, notes=notes)
 
 
 @contextmanager

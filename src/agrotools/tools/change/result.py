@@ -342,12 +342,14 @@ def _transitions(
         {"classes": classes, "px": px.tolist(), "pct": pct.tolist(), "ha": None if ha is None else ha.tolist()}
     )
     cells = [
-        Transition(
-            from_class=classes[row],
-            to_class=classes[column],
-            px=int(px[row, column]),
-            pct=float(pct[row, column]),
-            area_ha=None if ha is None else float(ha[row, column]),
+        Transition.model_validate(
+            {
+                "from": classes[row],
+                "to": classes[column],
+                "px": int(px[row, column]),
+                "pct": float(pct[row, column]),
+                "area_ha": None if ha is None else float(ha[row, column]),
+            }
         )
         for row, column in zip(*np.nonzero(px), strict=True)
         if row != column

@@ -19,9 +19,7 @@ from agrotools.core import ToolError
 from agrotools.tools.canopy_height import (
     INDEX_NOTE,
     TALLEST_M,
-    Roughness,
-    add_values,
-    are_classes,
+    HeightCheck,
     height_scale_of,
     in_metres,
     refuse_many_bands,
@@ -256,15 +254,13 @@ def _measured_heights(
     Values that are no heights are refused, before any search, which takes minutes on plateaus of classes.
     """
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
-    values: set[float] = set()
-    roughness = Roughness(gsd_m)
+    check = HeightCheck(source, gsd_m)
     measured = 0
     for box in block_boxes(region, tile_shape(source), _TILE_PX):
         heights = in_metres(source.read([1], box)[0], metres)
         measured += int(np.count_nonzero(np.isfinite(heights)))
         picture.add(box, heights)
-        add_values(values, source, heights)
-        roughness.add(heights)
+        check.add(heights)
     if not measured:
         why = f"{source.name} holds no data where trees were to be counted"
         hint = "check the file's nodata value and the region"
@@ -274,10 +270,10 @@ def _measured_heights(
     if top_m > TALLEST_M:
         why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
         hint = f"{hint}; check the unit of the heights"
-    elif are_classes(values, measured):
-        why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
+    elif check.are_classes(measured):
+        why = f"{source.name} holds only {len(check.distinct)} different whole numbers: a map of classes, not heights"
         hint = "pass a canopy height model whose values are metres, with decimals"
-    elif roughness.is_smooth:
+    elif check.is_smooth:
         why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
     if why:
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)

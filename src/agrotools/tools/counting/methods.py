@@ -15,9 +15,10 @@ Files that are missing or differ from the shipped ones raise a ``ToolError`` of 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -37,7 +38,6 @@ from agrotools.tools.counting.result import (
     no_objects,
     objects_in_boxes,
 )
-from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 from agrotools.vision.strangeness import FLAG, strangeness
@@ -206,7 +206,7 @@ def fruit_by_colour(
     beyond = channel[channel > around + _LEAST_CONTRAST]
     cut = min(max(float(otsu_threshold(beyond)) - around, 18.0), 45.0) if beyond.size else 18.0
     sure, likely = channel > around + cut, channel > around + 0.6 * cut
-    fruit = binary_propagation(sure, np.ones((3, 3)), mask=likely)
+    fruit = np.asarray(binary_propagation(sure, np.ones((3, 3)), mask=likely), np.bool_)
     # Small holes are highlights, which have no colour.
     whole = fruit | small_parts(~fruit, round(_HIGHLIGHT_SHARE * fruit.size) + 1)
     mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
@@ -404,19 +404,9 @@ def boxes_of_maps(
     return _drop_duplicates(join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
 
 
-def _tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[tuple[Box, Box]]:
-    """Yield tiles of equal size, at most ``side`` pixels a side, that overlap by at least ``overlap`` pixels.
-
-    Each is the part that is searched, and the part whose objects belong to it alone.
-    """
-    across, down = _stretches(width, side, overlap), _stretches(height, side, overlap)
-    for y0, y1, from_y, to_y in down:
-        for x0, x1, from_x, to_x in across:
-            yield (x0, y0, x1, y1), (from_x, from_y, to_x, to_y)
-
-
 def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
-    """Return the start and end of each tile along one axis, and of its core."""
+    """Return the start and end of each tile along one axis, of equal length, at most ``side`` pixels, that overlap by
+    at least ``overlap``; and the start and end of the part whose objects belong to it alone."""
     count = 1 if length <= side else -(-(length - overlap) // (side - overlap))
     starts = [round(number * max(0, length - side) / max(1, count - 1)) for number in range(count)]
     ends = [min(length, start + side) for start in starts]
@@ -439,11 +429,12 @@ def detect_in_tiles(
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
     resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
     parts: list[CountedObjects] = []
-    for (x0, y0, x1, y1), core in _tiles_of(size[0], size[1], side, overlap):
+    across, down = (_stretches(length, side, overlap) for length in size)
+    for (y0, y1, core_y0, core_y1), (x0, x1, core_x0, core_x1) in product(down, across):
         detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).scaled(1.0, x0, y0)
         # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
         inside = np.clip(detections.centres, 0, np.array(size) - 1e-6)
-        parts.append(replace(detections, centres=inside).centred_in(core))
+        parts.append(replace(detections, centres=inside).centred_in((core_x0, core_y0, core_x1, core_y1)))
     detections = _drop_duplicates(join_objects(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
     boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])

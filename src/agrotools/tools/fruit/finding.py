@@ -93,7 +93,7 @@ def find_fruit_pixels(
     high = float(np.clip(otsu, foliage + _LEAST, foliage + _MOST))
     low = foliage + _LOW_SHARE * (high - foliage)
     weak = channel > low if valid is None else valid & (channel > low)
-    mask = binary_propagation(weak & (channel > high), mask=weak)
+    mask = np.asarray(binary_propagation(weak & (channel > high), mask=weak), np.bool_)
     rest = ~mask if valid is None else valid & ~mask
     contrast = float(np.median(channel[mask]) - np.median(channel[rest])) if mask.any() and rest.any() else 0.0
     return FruitMask(mask, channel, contrast)

@@ -138,7 +138,7 @@ def measure_fruit_size(
         if depth_of_fruit is not None and depth_of_fruit.size and depth_of_fruit.mean() < _SPARSE_DEPTH:
             flags.append("depth_sparse")  # so fruits are missed
     if not fruits:
-        raise _no_fruits(name, inside.any(), depth_of_fruit, boxes)
+        raise _no_fruits(name, bool(inside.any()), depth_of_fruit, boxes)
     shown_region = None if region is None else box
     return fruit_result(picture.pixels, view, fruits, shown_region, min_visibility, boxes or (), failed, notes, flags)
 
