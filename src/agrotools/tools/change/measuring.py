@@ -593,7 +593,8 @@ def _open_labels(files: Mapping[str, Path]) -> Iterator[_Labels]:
         return first.classes[part], second.classes[part], valid[part]
 
     arrays, notes = (first.classes, second.classes), (*first.notes, *second.notes)
-    yield _Labels(valid.shape[1], valid.shape[0], read, lambda: arrays, notes=notes)
+    height, width = first.classes.shape
+    yield _Labels(width, height, read, lambda: arrays, notes=notes)
 
 
 @contextmanager
