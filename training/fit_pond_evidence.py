@@ -67,8 +67,7 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
     """Rows of one pair: seed, whether right, features."""
     import cv2
 
-    from agrotools.tools.change.ponds import basin_features
-    from agrotools.tools.change.water import candidates, channels_of, least_area_px, ring_features
+    from agrotools.tools.change.ponds import basin_features, candidates, channels_of, least_area_px, ring_features
 
     scene = make_pond_pair(seed, seed % 4, EVENTS[(seed // 4) % len(EVENTS)])  # pyright: ignore[reportArgumentType]
     rings: Rows = []

@@ -28,7 +28,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from agrotools.tools.lesions.leaf import leaf_on_board
 from agrotools.tools.lesions.result import Lab
 from agrotools.tools.lesions.segmentation import (
     CLIP,
@@ -40,6 +39,7 @@ from agrotools.tools.lesions.segmentation import (
     SeverityInterval,
     doubtful_pct,
     healthy_colour,
+    leaf_on_board,
     leaf_traits,
     leaf_view,
     lesion_level,

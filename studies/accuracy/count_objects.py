@@ -16,7 +16,7 @@ from accuracy.study import Bench, Columns, Figure, Study
 from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
 from agrotools.core import BenchmarkError
 from agrotools.tools.counting.count_objects import RULES
-from agrotools.tools.counting.fruit_net import overlaps
+from agrotools.tools.counting.methods import overlaps
 
 GSD_M = 0.5
 """Pixel of the height models of difficulty 1."""

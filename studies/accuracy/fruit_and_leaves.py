@@ -15,8 +15,7 @@ from agrotools.tools.fruit.camera import Camera, read_depth
 from agrotools.tools.fruit.finding import find_fruit_pixels, fruit_in_box
 from agrotools.tools.fruit.measuring import Depth, View
 from agrotools.tools.fruit.result import FruitSizes
-from agrotools.tools.lesions.analyze_lesions import RULES
-from agrotools.tools.lesions.result import LESION, LeafLesions
+from agrotools.tools.lesions.result import LESION, RULES, LeafLesions
 from agrotools.vision import Box
 from agrotools.vision.reading import read_image, read_labels
 

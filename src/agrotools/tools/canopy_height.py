@@ -1,9 +1,9 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,8 @@ TALLEST_M = 130.0
 _MOST_CLASSES = 12
 _LEAST_MAP_PX = 1000
 INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
-_COARSE_INDEX_NOTE = "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
 _COARSE_M = 5.0
 _BARE_M = 0.05
-_SMOOTH_NOTE = "as smooth as bare ground: is it an elevation?"
 _SMOOTHEST = 0.005
 """Roughness below which heights are those of bare ground: half of that of the smoothest model of a canopy."""
 _STEP_M = 1.0
@@ -41,10 +39,18 @@ _LEAST_TREE_M = 2.0
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
+_METRES_PER_UNIT = {
+    "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
+    "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
+    "cm": 0.01, "centimetre": 0.01, "centimetres": 0.01, "centimeter": 0.01, "centimeters": 0.01,
+    "mm": 0.001, "millimetre": 0.001, "millimetres": 0.001, "millimeter": 0.001, "millimeters": 0.001,
+    "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "international foot": 0.3048,
+    "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
+    "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
+}  # fmt: skip
+"""Metres per unit, by the name of the unit in a file (the unit of a GeoTIFF's band)."""
 
-ChmFile = Annotated[Path, FileArgument("raster", "")]
-DsmFile = Annotated[Path, FileArgument("raster", "")]
-DtmFile = Annotated[Path, FileArgument("raster", "")]
+HeightFile = Annotated[Path, FileArgument("raster", "")]
 
 
 class HeightBin(ResultPart):
@@ -102,9 +108,9 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
 @tool(category="segmentation", version="2", resolves=_resolved)
 def estimate_canopy_height(
     image: ImageFile | None = None,
-    chm: ChmFile | None = None,
-    dsm: DsmFile | None = None,
-    dtm: DtmFile | None = None,
+    chm: HeightFile | None = None,
+    dsm: HeightFile | None = None,
+    dtm: HeightFile | None = None,
     region: Region | None = None,
     gsd_m: PixelSize | None = None,
     stat: Annotated[tuple[Statistic, ...] | None, Agree("choice")] = None,
@@ -185,24 +191,22 @@ def estimate_canopy_height(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Measurement:
-    """Number of pixels of the region, the region, a reduced picture of the heights, notes and flags."""
-
-    region_px: int
+class _Measurement(NamedTuple):
     box: Box
+    region_px: int
+    """pixels of the region"""
     picture: "RasterThumbnail"
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
+    """reduced picture of the heights"""
+    notes: list[str]
+    flags: list[str]
 
 
 def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
     from agrotools.vision.rasters import open_raster
 
     if chm is not None and (dsm is not None or dtm is not None):
-        raise ToolError(
-            "invalid_argument", "chm and dsm, dtm are two ways to give heights", argument="chm", hint="pass one of them"
-        )
+        why = "chm and dsm, dtm are two ways to give heights"
+        raise ToolError("invalid_argument", why, argument="chm", hint="pass one of them")
     if chm is not None or (dsm is not None and dtm is not None):
         return
     lacking, hint = "chm", "pass chm (heights above ground), or dsm and dtm"
@@ -224,35 +228,27 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
-def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
-    """Add distinct ``heights`` to ``values``, until they are more than classes are; of fractions one is enough."""
-    if len(values) > _MOST_CLASSES:
-        return
-    known = heights[np.isfinite(heights)]
-    fractions = known[known != np.rint(known)] if source.dtype.startswith("float") else known[:0]
-    values.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
+class HeightCheck:
+    """Check of heights that are added in parts: are they classes, or as smooth as bare ground?
 
-
-def are_classes(values: set[float], measured: int) -> bool:
-    """Return True if the values of ``measured`` pixels are few whole numbers, as in a map of classes."""
-    whole = all(value == round(value) for value in values)
-    return measured >= _LEAST_MAP_PX and 2 <= len(values) <= _MOST_CLASSES and whole and max(values) >= 1
-
-
-class Roughness:
-    """Roughness of heights that are added in parts, relative to the heights.
-
-    It is the mean difference between a pixel above 2 m and the mean of its four neighbours 1 m (or a pixel) away, over
-    the mean height. Of two measured models of canopies it is 0.06 to 0.18 at pixels of 0.1 to 8 m, and 0.009 after a
-    Gaussian of 2 m; of hills at pixels of 1 to 5 m, their lowest point set to 0, 0.0001 to 0.003.
+    Roughness is the mean difference between a pixel above 2 m and the mean of its four neighbours 1 m (or a pixel)
+    away, over the mean height. Of two measured models of canopies it is 0.06 to 0.18 at pixels of 0.1 to 8 m, and 0.009
+    after a Gaussian of 2 m; of hills at pixels of 1 to 5 m, their lowest point set to 0, 0.0001 to 0.003.
     """
 
-    def __init__(self, gsd_m: float | None) -> None:
+    def __init__(self, source: "RasterSource", gsd_m: float | None) -> None:
+        self._are_floats = source.dtype.startswith("float")
+        self.distinct: set[float] = set()
+        """Different values, until they are more than classes are; of fractions one is enough."""
         self._step = max(1, round(_STEP_M / gsd_m)) if gsd_m else _STEP_PX
         self._count, self._difference, self._height = 0, 0.0, 0.0
 
     def add(self, heights: NDArray[np.float32]) -> None:
         """Add heights, metres, NaN without data, (rows, columns)."""
+        if len(self.distinct) <= _MOST_CLASSES:
+            known = heights[np.isfinite(heights)]
+            fractions = known[known != np.rint(known)] if self._are_floats else known[:0]
+            self.distinct.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
         k = self._step
         if min(heights.shape) <= 2 * k:
             return
@@ -263,6 +259,12 @@ class Roughness:
         self._count += int(np.count_nonzero(used))
         self._difference += float(difference[used].sum(dtype=np.float64))
         self._height += float(inner[used].sum(dtype=np.float64))
+
+    def are_classes(self, measured: int) -> bool:
+        """Return True if the values of ``measured`` pixels are few whole numbers, as in a map of classes."""
+        whole = all(value == round(value) for value in self.distinct)
+        few = 2 <= len(self.distinct) <= _MOST_CLASSES
+        return measured >= _LEAST_MAP_PX and few and whole and max(self.distinct) >= 1
 
     @property
     def is_smooth(self) -> bool:
@@ -295,14 +297,12 @@ def _measure(
             notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
-    distinct: set[float] = set()
-    roughness = Roughness(gsd_m)
+    check = HeightCheck(source, gsd_m)
     for block in raster_blocks(source, [1], box):
         values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
         heights = in_metres(values, unit.metres)
         if terrain is None:
-            add_values(distinct, source, heights)
-            roughness.add(heights)
+            check.add(heights)
         there = np.isfinite(heights)
         values = heights.ravel() if there.all() else heights[there]
         if values.size and values.min() < 0:
@@ -324,42 +324,36 @@ def _measure(
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
     if statistics.percentile(99.5) <= TALLEST_M < statistics.maximum:
         flags.append("spikes_possible")
-    elif doubt := _doubt_of_heights(statistics, distinct, roughness, gsd_m, terrain is not None, negative > 0):
+    elif doubt := _doubt_of_heights(statistics, check, gsd_m, terrain is not None, negative > 0):
         flags.append("implausible_heights")
         notes.append(doubt)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
-    return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
+    return _Measurement(box, region_px, picture, notes, flags)
 
 
 def _doubt_of_heights(
-    statistics: "RunningStatistics",
-    distinct: set[float],
-    roughness: Roughness,
-    gsd_m: float | None,
-    has_terrain: bool,
-    has_negative: bool,
+    statistics: "RunningStatistics", check: HeightCheck, gsd_m: float | None, has_terrain: bool, has_negative: bool
 ) -> str:
     """Return why the values may be no heights of vegetation, empty if they may be."""
     if statistics.maximum > TALLEST_M:
         return "taller than any tree: is it an elevation, or in another unit (height_scale)?"
-    if are_classes(distinct, statistics.count):
-        return f"only {len(distinct)} different whole numbers: is it a map of classes?"
+    if check.are_classes(statistics.count):
+        return f"only {len(check.distinct)} different whole numbers: is it a map of classes?"
     if not has_terrain and statistics.maximum <= 1:
         if has_negative:
             return INDEX_NOTE
         if (gsd_m or 0) >= _COARSE_M and statistics.count >= _LEAST_MAP_PX and statistics.minimum > _BARE_M:
-            return _COARSE_INDEX_NOTE
-    return _SMOOTH_NOTE if roughness.is_smooth else ""
+            return "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
+    return "as smooth as bare ground: is it an elevation?" if check.is_smooth else ""
 
 
 def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
     counts = [statistics.count, *(statistics.at_least(limit) for limit in limits), 0]
-    lower = [0.0, *limits]
-    upper = [*limits, None]
+    edges = pairwise((0.0, *limits, None))
     return tuple(
-        HeightBin(lo_m=low, hi_m=high, pct=100 * (counts[k] - counts[k + 1]) / statistics.count)
-        for k, (low, high) in enumerate(zip(lower, upper, strict=True))
+        HeightBin(lo_m=low or 0.0, hi_m=high, pct=100 * (above - above_next) / statistics.count)
+        for (low, high), (above, above_next) in zip(edges, pairwise(counts), strict=True)
     )
 
 
@@ -384,28 +378,12 @@ def _map(
         legend=tuple(layers),
         gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
     )
-    add_map_layer(
-        lambda: MapLayer(
-            "canopy_height", heights, "height, metres", heights >= veg_min_height_m, "canopy", measured.box
-        )
-    )
+    named = ("canopy_height", heights, "height, metres")
+    add_map_layer(lambda: MapLayer(*named, heights >= veg_min_height_m, "canopy", measured.box))
     return save_artifact("canopy_height_map.png", "overlay", picture)
 
 
-METRES_PER_UNIT = {
-    "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
-    "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
-    "cm": 0.01, "centimetre": 0.01, "centimetres": 0.01, "centimeter": 0.01, "centimeters": 0.01,
-    "mm": 0.001, "millimetre": 0.001, "millimetres": 0.001, "millimeter": 0.001, "millimeters": 0.001,
-    "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "international foot": 0.3048,
-    "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
-    "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
-}  # fmt: skip
-"""Metres per unit, by the name of the unit in a file (the unit of a GeoTIFF's band)."""
-
-
-@dataclass(frozen=True)
-class HeightScale:
+class HeightScale(NamedTuple):
     """Scale of heights. ``metres``: metres per unit of the values."""
 
     metres: float = 1.0
@@ -416,14 +394,11 @@ class HeightScale:
 def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
     """Return the metres per unit of the values: the argument, else the unit in the file, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
+    factor, note = _METRES_PER_UNIT.get(unit_name), f"values are in {unit_name}, as the file says"
     if height_scale is not None:
-        return HeightScale(
-            height_scale,
-            (f"values times {height_scale:g} are metres, as height_scale says",) if height_scale != 1 else (),
-        )
-    if unit_name in METRES_PER_UNIT:
-        factor = METRES_PER_UNIT[unit_name]
-        return HeightScale(factor, (f"values are in {unit_name}, as the file says",) if factor != 1 else ())
+        factor, note = height_scale, f"values times {height_scale:g} are metres, as height_scale says"
+    if factor is not None:
+        return HeightScale(factor, (note,) if factor != 1 else ())
     if unit_name:
         note = f"the file gives its unit as {unit_name[:20]!r}, which is not known here; values taken as metres"
         return HeightScale(1.0, (note,), ("height_unit_unknown",))
@@ -436,8 +411,7 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
 
 def refuse_many_bands(source: "RasterSource") -> None:
     """Raise a ToolError ``invalid_argument`` if a raster has more than one band."""
-    bands = len(source.data_bands)
-    if bands != 1:
+    if (bands := len(source.data_bands)) != 1:
         why = f"{source.name} has {bands} bands; a raster of heights has one"
         hint = "pass the raster whose values are heights; a colour picture holds none"
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)

@@ -258,7 +258,7 @@ class Tool(Generic[P, R]):
         files = {name for name in arguments if self.spec.agreement.get(name) == "file"}
         if all(isinstance(arguments[name], (str, os.PathLike, NoneType)) for name in files):
             return arguments
-        from agrotools.tools.arrays import write_arrays
+        from agrotools.tools.pictures import write_arrays
 
         return write_arrays(
             arguments, files, lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-")))

@@ -7,10 +7,10 @@ where the tool made a smaller map. GeoJSON files follow RFC 7946: longitude and 
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import orjson
@@ -20,7 +20,7 @@ from agrotools.core import ToolError
 from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import MapLayer, save_artifact
 from agrotools.vision import Box
-from agrotools.vision.formats import file_format
+from agrotools.vision.formats import Format, file_format
 from agrotools.vision.rasters import open_raster
 
 _DECIMALS = 8
@@ -29,8 +29,7 @@ _NO_DATA = 255
 _CLASS = re.compile(r"(\d+) ([a-z][^,;:]*)")
 
 
-@dataclass(frozen=True)
-class _Grid:
+class _Grid(NamedTuple):
     """Place of a raster: ``crs`` and ``transform`` of rasterio, width and height in pixels."""
 
     crs: Any
@@ -55,10 +54,12 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
     of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
     none has one."""
     paths = [*paths]
-    grid = next((grid for path in paths if (grid := _grid_of(path))), None)
+    grids = (grid for path in paths if (grid := _grid_of(path, ("tiff", "envi"))))
+    grid = next((grid for grid in grids if grid.crs is not None and not grid.transform.is_identity), None)
     if grid is None:
         return
-    has_points_on_grid = _size_of(paths[0]) == (grid.width, grid.height)  # they are pixels of the first file
+    first = _grid_of(paths[0], get_args(Format))
+    has_points_on_grid = first is not None and first[2:] == grid[2:]  # they are pixels of the first file
     for layer in layers:
         if transform := grid.place_of(layer.values.shape, layer.box):
             _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
@@ -77,26 +78,13 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
             _save_points(stem, content, grid)
 
 
-def _grid_of(path: Path) -> _Grid | None:
-    try:
-        if file_format(path) not in ("tiff", "envi"):
-            return None
-        with open_raster(path) as source:
-            dataset = source.dataset
-            if dataset.crs is None or dataset.transform.is_identity:
-                return None
-            return _Grid(dataset.crs, dataset.transform, source.width, source.height)
-    except ToolError:
-        return None
-
-
-def _size_of(path: Path) -> tuple[int, int] | None:
-    """Return width and height of a raster or picture in pixels; None if it is neither."""
-    try:
-        with open_raster(path) as source:
-            return source.width, source.height
-    except ToolError:
-        return None
+def _grid_of(path: Path, formats: Collection[str]) -> _Grid | None:
+    """Return the grid of a raster or picture of these formats; None if it is neither."""
+    with suppress(ToolError):
+        if file_format(path) in formats:
+            with open_raster(path) as source:
+                return _Grid(source.dataset.crs, source.dataset.transform, source.width, source.height)
+    return None
 
 
 def _classes_of(content: bytes) -> NDArray[np.uint8] | None:

@@ -1,9 +1,10 @@
-"""Field pictures from photographs and rasters: bands by role, valid pixels, a display picture, scale and masks."""
+"""Field pictures from photographs and rasters (bands by role, valid pixels, a display picture, scale and masks), and
+pictures and arrays in memory as arguments of tools that take files: they are written for the time of one call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,20 @@ from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
 from agrotools.vision.reading import read_image, read_labels, refuse_grey, refuse_without_data, stretched_picture
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 _GSD_TOLERANCE = 0.02
+_CHANNELS = ("red", "green", "blue")
+WHOLE_PX = 20_000_000
+"""Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
+_PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
+_WIDER = {"bool": "uint8", "float16": "float32", "int8": "int16", "int64": "int32", "uint64": "uint32"}
+"""Types of values that TIFF or its readers lack, and the type that they are written as."""
+_MOST_BANDS = 512
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """Scale of a picture. ``gsd_m``: metres per pixel, None if unknown."""
 
     gsd_m: float | None = None
@@ -60,11 +70,6 @@ def refuse_other_size(
     if of_image != of_mask:
         why = f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}"
         raise ToolError("shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image")
-
-
-_CHANNELS = ("red", "green", "blue")
-WHOLE_PX = 20_000_000
-"""Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,3 +225,81 @@ def class_names_of(label_map: Mapping[str, Sequence[int]] | None, names: Mapping
                 message = f"label_map: {number} stands for {mapped[number]} and for {name}"
                 raise ToolError("invalid_argument", message, argument="label_map")
     return by_number | mapped
+
+
+def _in_memory(value: Any) -> bool:
+    """True for a Pillow image, a numpy array, and any object that numpy can turn into an array of two dimensions."""
+    return hasattr(value, "__array_interface__") or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0)
+
+
+def write_arrays(
+    arguments: Mapping[str, Any], names: Collection[str], new_folder: Callable[[], Path]
+) -> dict[str, Any]:
+    """Return the arguments with pictures and arrays in ``names`` replaced by the paths of lossless files in
+    ``new_folder()``. Pillow images and uint8 arrays (rows, columns), (rows, columns, 3) and (rows, columns, 4)
+    become PNG; other arrays (rows, columns[, bands]), and all arrays of a call that names its ``bands``, become
+    TIFF. ToolError ``invalid_argument``: another shape, or a type that is no number."""
+    written = dict(arguments)
+    is_raster = arguments.get("bands") is not None
+    folder: Path | None = None
+    for name, value in arguments.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if name not in names or not any(_in_memory(each) for each in values):
+            continue
+        folder = folder or new_folder()
+        paths = [*values]
+        for place, each in enumerate(values):
+            if _in_memory(each):
+                stem = folder / (name if len(values) == 1 else f"{name}_{place + 1}")
+                paths[place] = _write_file(each, stem, is_raster)
+        written[name] = paths if isinstance(value, (list, tuple)) else paths[0]
+    return written
+
+
+def _write_file(value: Any, stem: Path, is_raster: bool) -> Path:
+    from PIL import Image, ImageOps
+
+    if isinstance(value, Image.Image):
+        upright = ImageOps.exif_transpose(value)
+        if upright.mode in _PNG_MODES:
+            return _write_png(upright, stem)
+        if upright.mode not in ("I", "F"):
+            return _write_png(upright.convert("RGB"), stem)
+        value = upright
+    array = np.asarray(value)
+    _refuse_unfit_array(array, stem.name)
+    array = array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False)
+    picture = array.dtype == np.uint8 and (array.ndim == 2 or (array.shape[2] in (3, 4) and not is_raster))
+    return _write_png(Image.fromarray(array), stem) if picture else _write_tiff(array, stem)
+
+
+def _refuse_unfit_array(array: NDArray[Any], name: str) -> None:
+    if array.dtype.kind not in "buif":
+        why = f"{name}: an array of {array.dtype} holds no picture"
+        raise ToolError("invalid_argument", why, argument=name, hint="pass whole numbers or floats")
+    bands = array.shape[2] if array.ndim == 3 else 1
+    first_is_band = array.ndim == 3 and array.shape[0] <= 16 < array.shape[2]
+    if array.ndim not in (2, 3) or not array.size or bands > _MOST_BANDS or first_is_band:
+        why = f"{name}: an array of shape {array.shape} is not (rows, columns) or (rows, columns, bands)"
+        hint = "bands come last: numpy.moveaxis(array, 0, -1)" if array.ndim == 3 else "pass one picture"
+        raise ToolError("invalid_argument", why, argument=name, hint=hint)
+
+
+def _write_png(image: "Image", stem: Path) -> Path:
+    path = stem.with_name(f"{stem.name}.png")
+    image.save(path, "PNG", compress_level=1)
+    return path
+
+
+def _write_tiff(array: NDArray[Any], stem: Path) -> Path:
+    import rasterio
+
+    from agrotools.vision.rasters import without_place_warning
+
+    path = stem.with_name(f"{stem.name}.tif")
+    bands = array[..., None] if array.ndim == 2 else array
+    rows, columns, count = bands.shape
+    profile = {"driver": "GTiff", "height": rows, "width": columns, "count": count, "dtype": array.dtype.name}
+    with without_place_warning(), rasterio.open(path, "w", **profile, photometric="MINISBLACK", alpha="NO") as target:
+        target.write(np.moveaxis(bands, -1, 0))
+    return path

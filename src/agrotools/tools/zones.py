@@ -168,7 +168,6 @@ def _in_pixels(zones: _Zones, source: RasterSource) -> NDArray[Any]:
         why, hint = f"{source.name} has no coordinate reference system", "georeference it, or give a grid in pixels"
         raise ToolError("missing_metadata", why, argument="rasters", hint=hint)
     of_zones = CRS.from_user_input(stated) if stated else crs
-
     xs, ys = shapely.get_coordinates(zones[1]).T
     if of_zones != crs:
         xs, ys = map(np.asarray, transform(of_zones, crs, xs, ys)[:2])
@@ -212,20 +211,11 @@ def _height_statistics(heights: NDArray[Any], weights: NDArray[Any]) -> dict[str
     if not weights.sum():
         return {}
     ranks = np.arange(order.size) * weights + (order.size - 1) * (np.cumsum(weights) - weights)
-    mean, (median, p95) = (
-        np.average(heights, weights=weights),
-        np.interp([0.5 * ranks[-1], 0.95 * ranks[-1]], ranks, heights),
-    )
-    sd, cover = np.average((heights - mean) ** 2, weights=weights) ** 0.5, np.average(heights >= 2, weights=weights)
-    found = {
-        "mean_m": mean,
-        "median_m": median,
-        "p95_m": p95,
-        "max_m": heights[-1],
-        "sd_m": sd,
-        "cover_pct": 100 * cover,
-    }
-    return {name: float(value) for name, value in found.items()}
+    mean, cover = np.average(heights, weights=weights), np.average(heights >= 2, weights=weights)
+    median, p95 = np.interp([0.5 * ranks[-1], 0.95 * ranks[-1]], ranks, heights)
+    sd = np.average((heights - mean) ** 2, weights=weights) ** 0.5
+    names = ("mean_m", "median_m", "p95_m", "max_m", "sd_m", "cover_pct")
+    return dict(zip(names, map(float, (mean, median, p95, heights[-1], sd, 100 * cover)), strict=True))
 
 
 def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Measured:

@@ -1,6 +1,9 @@
 """Lesions on drawn leaves of known areas, on bad input, and on real leaves where they are at hand."""
 
 import csv
+import io
+import json
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import SampleFile
 from agrotools.tools import get_tool
-from agrotools.tools.lesions.analyze_lesions import RULES
-from agrotools.tools.lesions.result import LeafLesions, grade_of
-from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grade_of
+from agrotools.tools.lesions.segmentation import load_lesion_model, read_lesion_model
+from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness
-from support.picture_files import discs, noisy, write_raster
+from support.picture_files import discs, noisy
 from support.tool_errors import tool_error
 
 SHAPE = (300, 480)
@@ -44,91 +47,76 @@ def leaf_picture(
     return np.where((lesion & leaf)[..., None], noisy(BROWN, shape, 3), picture).astype(np.uint8)
 
 
-def saved(folder: Path, pixels: np.ndarray, name: str = "leaf.png") -> Path:
-    Image.fromarray(pixels).save(folder / name)
-    return folder / name
-
-
-def analysed(image: Path, backend: str | None = None, info: SampleFile | None = None, **arguments: Any) -> LeafLesions:
-    made = image.parent / "made"
-    work = CallContext(
-        keep=lambda artifact, content: write_artifact(made, artifact, content),
-        infos={image: info} if info else {},
-        backend=backend,
-        reads_sidecars=info is None,
-    )
-    with call_context(work):
+def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLesions:
+    with call_context(CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)):
         return get_tool("analyze_lesions")(image, **arguments)
 
 
 fault = partial(tool_error, analysed)
 
 
-def mask_of(image: Path, result: LeafLesions) -> np.ndarray:
-    return np.asarray(Image.open(image.parent / "made" / result.mask.name))
+def mask_of(result: LeafLesions) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(result.content(result.mask))))
+
+
+LEAF, LESION = ellipse(), spots()
+PICTURE = leaf_picture(LEAF, LESION)
 
 
 @pytest.mark.parametrize("backend", [None, RULES])
-def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
-    leaf, lesion = ellipse(), spots()
-    image = saved(tmp_path, leaf_picture(leaf, lesion))
-    result = analysed(image, backend)
-    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
+def test_areas_of_a_drawn_leaf(backend: str | None) -> None:
+    result = analysed(PICTURE, backend)
+    assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.02)
     assert result.severity_pct == pytest.approx(100 * result.lesion_area_px / result.leaf_area_px)
     assert result.n_lesions == len(result.lesions) == 3
-    assert result.severity_pct == pytest.approx(100 * lesion.sum() / leaf.sum(), rel=0.15 if backend else 0.5)
-    found = mask_of(image, result)
+    assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.15 if backend else 0.5)
+    found = mask_of(result)
     assert np.count_nonzero(found == 2) == result.lesion_area_px
     assert np.count_nonzero((found == 1) | (found == 2)) == result.leaf_area_px
-    assert sum(each.area_px for each in result.lesions) == result.lesion_area_px
-    assert [each.area_px for each in result.lesions] == sorted((each.area_px for each in result.lesions), reverse=True)
+    areas = [each.area_px for each in result.lesions]
+    assert (sum(areas), areas) == (result.lesion_area_px, sorted(areas, reverse=True))
     largest = result.lesions[0]
     assert (largest.box[0], largest.box[3]) == (pytest.approx(220, abs=5), pytest.approx(190, abs=5))
     assert largest.eccentricity < 0.4
-    assert largest.mean_lab[1] > 0
+    assert largest.mean_lab[1] > 0 > -15 > result.healthy_lab[1]
     assert not largest.touches_edge
-    assert result.healthy_lab[1] < -15
-    rows = list(csv.DictReader((tmp_path / "made" / result.table.name).read_text().splitlines()))
-    assert [int(row["area_px"]) for row in rows] == [each.area_px for each in result.lesions]
+    rows = csv.DictReader(result.content(result.table).decode().splitlines())
+    assert [int(row["area_px"]) for row in rows] == areas
 
 
-def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(tmp_path: Path, monkeypatch) -> None:
-    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
-    assert analysed(image).severity_interval_pct is None, "the picture is unlike photographs of leaves"
+def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(monkeypatch) -> None:
+    assert analysed(PICTURE).severity_interval_pct is None, "the picture is unlike photographs of leaves"
     monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
-    result = analysed(image)
+    result = analysed(PICTURE)
     low, high = result.severity_interval_pct or (100, 0)
     assert 0 <= low < result.severity_pct < high <= 100
     for how in ({"backend": RULES}, {"sensitivity": 0.8}, {"min_lesion_px": 200}):
-        assert analysed(image, **how).severity_interval_pct is None
+        assert analysed(PICTURE, **how).severity_interval_pct is None
 
 
-def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) -> None:
-    blue_board = saved(tmp_path, leaf_picture(ellipse(), spots(), board=(60, 90, 190)), "blue.png")
-    result = analysed(blue_board)
-    assert result.method == "rules"
-    assert "out_of_distribution" in result.flags
-    round_leaf = discs(SHAPE, [(240, 150)], 110)
-    result = analysed(saved(tmp_path, leaf_picture(round_leaf, spots()), "round.png"))
-    assert result.method == "rules"
-    assert "out_of_distribution" in analysed(blue_board, RULES).flags
+def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules() -> None:
+    on_blue = leaf_picture(LEAF, LESION, board=(60, 90, 190))
+    for picture in (on_blue, leaf_picture(discs(SHAPE, [(240, 150)], 110), LESION)):
+        result = analysed(picture)
+        assert (result.method, "out_of_distribution" in result.flags) == ("rules", True)
+    assert "out_of_distribution" in analysed(on_blue, RULES).flags
 
 
-def test_scale_grades_and_masks_of_no_leaf(tmp_path: Path) -> None:
-    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
-    plain = analysed(image, RULES)
-    assert (plain.leaf_area_mm2, plain.lesions[0].area_mm2) == (None, None)
+def test_scale_and_grades(tmp_path: Path) -> None:
+    plain = analysed(PICTURE, RULES)
+    assert (plain.leaf_area_mm2, plain.lesions[0].area_mm2, plain.grade) == (None, None, plain.severity_pct)
     assert "no_scale" in plain.flags
-    assert plain.grade == plain.severity_pct
-    scaled = analysed(image, RULES, scale_mm_px=0.25, grade_scale="0-4")
+    scaled = analysed(PICTURE, RULES, scale_mm_px=0.25, grade_scale="0-4")
     assert scaled.leaf_area_mm2 == pytest.approx(plain.leaf_area_px / 16)
     assert scaled.lesions[0].area_mm2 == pytest.approx(plain.lesions[0].area_px / 16)
-    assert "no_scale" not in scaled.flags
-    assert scaled.grade == 1
-    known = SampleFile(name="leaf.png", path="leaf.png", kind="image", gsd_m=0.00025)
-    assert analysed(image, RULES, known).scale_mm_px == pytest.approx(0.25)
-    error = fault(image, leaf_mask=saved(tmp_path, np.where(ellipse(), 0, 255).astype(np.uint8), "board.png"))
-    assert (error.kind, error.argument) == ("nothing_found", "leaf_mask")
+    assert ("no_scale" in scaled.flags, scaled.grade) == (False, 1)
+    small = cv2.resize(PICTURE, None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA)
+    resized = analysed(small, RULES, scale_mm_px=0.25 / 0.6)
+    assert resized.lesion_area_mm2 == pytest.approx(scaled.lesion_area_mm2, rel=0.06)
+    assert resized.leaf_area_mm2 == pytest.approx(scaled.leaf_area_mm2, rel=0.03)
+    Image.fromarray(PICTURE).save(tmp_path / "leaf.png")
+    (tmp_path / "leaf.png.meta.json").write_text('{"gsd_m": 0.00025}')
+    assert analysed(tmp_path / "leaf.png", RULES).scale_mm_px == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(
@@ -136,100 +124,65 @@ def test_scale_grades_and_masks_of_no_leaf(tmp_path: Path) -> None:
     [(0.0, 0, 0), (0.1, 0, 1), (0.2, 1, 1), (5.0, 1, 1), (5.1, 2, 3), (12.0, 3, 3), (15.1, 4, 5), (60.0, 4, 9)],
 )
 def test_bounds_of_the_grading_scales(severity: float, coffee: int, rice: int) -> None:
-    assert grade_of(severity, "percent") == severity
-    assert grade_of(severity, "0-4") == coffee
-    assert grade_of(severity, "1-9") == rice
+    grades = [grade_of(severity, scale) for scale in ("percent", "0-4", "1-9")]
+    assert grades == [severity, coffee, rice]
 
 
-def test_small_patches_and_sensitivity(tmp_path: Path) -> None:
-    image = saved(tmp_path, leaf_picture(ellipse(), spots(((150, 140, 3), (240, 170, 20)))))
-    assert analysed(image, RULES).n_lesions == 2
-    assert analysed(image, RULES, min_lesion_px=200).n_lesions == 1
+def test_small_patches_sensitivity_and_a_given_healthy_colour() -> None:
+    picture = leaf_picture(LEAF, spots(((150, 140, 3), (240, 170, 20))))
+    assert analysed(picture, RULES).n_lesions == 2
+    assert analysed(picture, RULES, min_lesion_px=200).n_lesions == 1
     for backend in (None, RULES):
-        levels = [analysed(image, backend, sensitivity=value).lesion_area_px for value in (0.0, 0.5, 1.0)]
+        levels = [analysed(picture, backend, sensitivity=value).lesion_area_px for value in (0.0, 0.5, 1.0)]
         assert levels == sorted(levels)
-
-
-def test_a_given_healthy_colour_is_used(tmp_path: Path) -> None:
-    yellowed = leaf_picture(ellipse(), spots(), green=(150, 150, 60))
-    image = saved(tmp_path, yellowed)
-    alone = analysed(image, RULES)
-    against_green = analysed(image, healthy_reference=(45.0, -28.0, 32.0))
+    yellowed = leaf_picture(LEAF, LESION, green=(150, 150, 60))
+    against_green = analysed(yellowed, healthy_reference=(45.0, -28.0, 32.0))
     assert (against_green.method, against_green.healthy_lab) == ("rules", (45.0, -28.0, 32.0))
-    assert against_green.severity_pct > 60 > alone.severity_pct
+    assert against_green.severity_pct > 60 > analysed(yellowed, RULES).severity_pct
     assert "mostly_lesion" in against_green.flags
 
 
-def test_leaves_without_green_are_found_and_shadow_is_none(tmp_path: Path) -> None:
-    result = analysed(saved(tmp_path, leaf_picture(ellipse(), spots(), green=BROWN)))
+def test_leaves_without_green_cut_leaves_and_several_are_found_and_shadow_is_none() -> None:
+    result = analysed(leaf_picture(LEAF, LESION, green=BROWN))
     assert result.severity_pct > 90
     assert {"no_healthy_tissue", "mostly_lesion"} <= set(result.flags)
-    leaf = ellipse()
-    picture = leaf_picture(leaf, spots()).astype(float)
-    shadow = ellipse(centre=(250, 168)) & ~leaf
-    picture[shadow] *= 0.72
-    result = analysed(saved(tmp_path, picture.astype(np.uint8)))
-    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.03)
+    picture = PICTURE.astype(float)
+    picture[ellipse(centre=(250, 168)) & ~LEAF] *= 0.72
+    result = analysed(picture.astype(np.uint8))
+    assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.03)
     assert "shadow" in result.flags
-
-
-def test_several_leaves_and_a_cut_one(tmp_path: Path) -> None:
     two = ellipse(size=0.5, centre=(120, 150)) | ellipse(size=0.45, centre=(360, 150))
-    result = analysed(saved(tmp_path, leaf_picture(two, np.zeros(SHAPE, np.bool_))))
+    result = analysed(leaf_picture(two, np.zeros(SHAPE, np.bool_)))
     assert "several_leaves" in result.flags
     assert result.leaf_area_px == pytest.approx(ellipse(size=0.5).sum(), rel=0.05)
     assert (result.n_lesions, result.table) == (0, None)
-    cut = analysed(saved(tmp_path, leaf_picture(ellipse(centre=(100, 150)), spots()), "cut.png"))
-    assert "leaf_cut" in cut.flags
+    assert "leaf_cut" in analysed(leaf_picture(ellipse(centre=(100, 150)), LESION)).flags
 
 
-def test_a_leaf_before_soil(tmp_path: Path) -> None:
-    leaf, lesion = ellipse(), spots()
+def test_a_leaf_before_soil() -> None:
     draw = np.random.default_rng(5)
     soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[..., None]
-    picture = leaf_picture(leaf, lesion, board=SOIL).astype(float)
-    picture = np.where(leaf[..., None], picture, picture + 4 * soil)
-    image = saved(tmp_path, np.clip(picture, 0, 255).astype(np.uint8))
-    result = analysed(image, mode="field")
+    picture = leaf_picture(LEAF, LESION, board=SOIL).astype(float)
+    picture = np.where(LEAF[..., None], picture, picture + 4 * soil)
+    result = analysed(np.clip(picture, 0, 255).astype(np.uint8), mode="field")
     assert "field_background" in result.flags
-    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.06)
-    assert result.severity_pct == pytest.approx(100 * lesion.sum() / leaf.sum(), rel=0.3)
+    assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.06)
+    assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.3)
 
 
-def test_masks_and_transparent_ground_say_where_the_leaf_is(tmp_path: Path) -> None:
-    leaf = ellipse()
-    image = saved(tmp_path, leaf_picture(leaf, spots()))
-    half = leaf & (np.arange(SHAPE[1])[None] < 240)
-    mask = saved(tmp_path, (3 * half).astype(np.uint8), "mask.png")
-    result = analysed(image, RULES, leaf_mask=mask)
-    assert result.leaf_area_px == half.sum()
-    assert result.leaf_box[2] == 240
-    picture = np.dstack([leaf_picture(leaf, spots()), np.where(leaf, 255, 0).astype(np.uint8)])
-    assert analysed(saved(tmp_path, picture)).leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
-
-
-def test_region_is_in_pixels_of_the_whole_picture(tmp_path: Path) -> None:
-    picture = leaf_picture(ellipse(), spots())
-    image = saved(tmp_path, np.pad(picture, ((40, 0), (60, 0), (0, 0)), mode="edge"))
-    result = analysed(image, RULES, region=[60, 40, 540, 340])
-    alone = analysed(saved(tmp_path, picture, "alone.png"), RULES)
-    assert result.lesion_area_px == alone.lesion_area_px
+def test_masks_transparent_ground_and_regions_say_where_the_leaf_is() -> None:
+    half = LEAF & (np.arange(SHAPE[1])[None] < 240)
+    result = analysed(PICTURE, RULES, leaf_mask=(3 * half).astype(np.uint8))
+    assert (result.leaf_area_px, result.leaf_box[2]) == (half.sum(), 240)
+    transparent = np.dstack([PICTURE, np.where(LEAF, 255, 0).astype(np.uint8)])
+    assert analysed(transparent).leaf_area_px == pytest.approx(LEAF.sum(), rel=0.02)
+    padded = np.pad(PICTURE, ((40, 0), (60, 0), (0, 0)), mode="edge")
+    result, alone = analysed(padded, RULES, region=[60, 40, 540, 340]), analysed(PICTURE, RULES)
     assert result.lesions[0].box == tuple(np.add(alone.lesions[0].box, (60, 40, 60, 40)))
-    mask = mask_of(image, result)
+    mask = mask_of(result)
+    assert np.count_nonzero(mask == 2) == alone.lesion_area_px
     assert (mask[:40] == 255).all()
     assert (mask[:, :60] == 255).all()
-
-
-@pytest.mark.parametrize("factor", [0.6, 1.9])
-def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) -> None:
-    picture = leaf_picture(ellipse(), spots())
-    resized = cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
-    actual = resized.shape[1] / picture.shape[1]
-    one = analysed(saved(tmp_path, picture, "one.png"), RULES, scale_mm_px=0.2)
-    other = analysed(saved(tmp_path, np.asarray(resized), "other.png"), RULES, scale_mm_px=0.2 / actual)
-    assert one.lesion_area_mm2 is not None
-    assert other.lesion_area_mm2 == pytest.approx(one.lesion_area_mm2, rel=0.06)
-    assert other.leaf_area_mm2 == pytest.approx(one.leaf_area_mm2, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -240,24 +193,56 @@ def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) ->
         np.zeros((1, 1, 3), np.uint8),
         np.clip(np.random.default_rng(0).normal(6, 4, (200, 300, 3)), 0, 255).astype(np.uint8),
         np.dstack([np.linspace(90, 190, 200)[:, None].repeat(300, 1).astype(np.uint8) + add for add in (0, 30, 60)]),
+        np.full((20, 20, 3), np.nan, np.float32),
     ],
-    ids=["white", "green", "one pixel", "night", "sky"],
+    ids=["white", "green", "one pixel", "night", "sky", "no data"],
 )
 @pytest.mark.parametrize("mode", ["leaf", "field"])
-def test_no_leaf(tmp_path: Path, pixels: np.ndarray, mode: str) -> None:
-    found = fault(saved(tmp_path, pixels), mode=mode)
-    assert found.kind == "nothing_found"
+def test_no_leaf(pixels: np.ndarray, mode: str) -> None:
+    assert fault(pixels, mode=mode).kind == "nothing_found"
 
 
-def test_bad_files_and_arguments(tmp_path: Path) -> None:
-    picture = leaf_picture(ellipse(), spots())
-    image = saved(tmp_path, picture)
-    small = saved(tmp_path, np.ones((10, 10), np.uint8), "small.png")
-    empty = saved(tmp_path, np.zeros(SHAPE, np.uint8), "empty.png")
-    grey = saved(tmp_path, np.repeat(picture.mean(axis=2, keepdims=True), 3, 2).astype(np.uint8), "grey.png")
-    assert fault(image, leaf_mask=small).kind == "shape_mismatch"
-    assert fault(image, leaf_mask=empty).kind == "nothing_found"
-    assert fault(image, region=[900, 900, 950, 950]).kind == "region_empty"
-    assert fault(grey, leaf_mask=saved(tmp_path, ellipse().astype(np.uint8), "m.png")).kind == "band_not_found"
-    bands = write_raster(tmp_path / "nan.tif", np.full((3, 20, 20), np.nan, np.float32))
-    assert fault(bands).kind == "nothing_found"
+def test_unfit_masks_and_regions_are_refused() -> None:
+    grey = np.repeat(PICTURE.mean(axis=2, keepdims=True), 3, 2).astype(np.uint8)
+    leaf = LEAF.astype(np.uint8)
+    for shown, marked, kind in (
+        (PICTURE, leaf[:10, :10], "shape_mismatch"),
+        (PICTURE, 0 * leaf, "nothing_found"),
+        (PICTURE, 1 - leaf, "nothing_found"),  # the board
+        (grey, leaf, "band_not_found"),
+    ):
+        assert fault(shown, leaf_mask=marked).kind == kind
+    assert fault(PICTURE, region=[900, 900, 950, 950]).kind == "region_empty"
+
+
+@pytest.mark.parametrize("what", ["weights", "version", "json", "missing"])
+def test_other_model_files_are_refused(tmp_path: Path, what: str) -> None:
+    description, weights = (Path(shutil.copy(path, tmp_path / path.name)) for path in map(shipped_file, MODEL_FILES))
+    if what == "weights":
+        content = bytearray(weights.read_bytes())
+        content[len(content) // 2] ^= 1
+        weights.write_bytes(content)
+    elif what == "version":
+        said = json.loads(description.read_text())
+        description.write_text(json.dumps({**said, "features_version": 0}))
+    elif what == "json":
+        description.write_text("{}")
+    else:
+        weights.unlink()
+    error = tool_error(read_lesion_model, description, weights)
+    assert error.kind == "backend_unavailable"
+    assert str(tmp_path) not in str(error)
+
+
+def test_probabilities_are_those_of_the_layers() -> None:
+    model = load_lesion_model()
+    rows = np.random.default_rng(0).normal(model.mean, model.scale, (7, len(model.mean))).astype(np.float32)
+    expected = np.zeros(7)
+    for layers in model.members:
+        values = (rows.astype(np.float64) - model.mean) / model.scale
+        for number, (weights, bias) in enumerate(layers):
+            values = values @ weights + bias
+            if number < len(layers) - 1:
+                values = np.maximum(values, 0)
+        expected += 1 / (1 + np.exp(-values[:, 0])) / len(model.members)
+    assert model.probability(rows) == pytest.approx(expected, abs=1e-4)

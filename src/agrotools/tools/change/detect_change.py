@@ -1,18 +1,16 @@
 """Change between two pictures, rasters or masks of the same place."""
 
-from dataclasses import replace
 from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.change.result import ChangeRequest, ChangeResult, MethodChoice, Target, change_result, refuse_unfit
+from agrotools.tools.change.result import ChangeRequest, ChangeResult, MethodChoice, Target, refuse_unfit
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.workspace import file_info
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
-_MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -73,8 +71,7 @@ def detect_change(
 
     Sources: NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
-    from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
-    from agrotools.tools.change.measuring import measure_change
+    from agrotools.tools.change.measuring import label_change, measure_change
 
     if (before_mask is None) != (after_mask is None):
         mask_argument, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
@@ -83,12 +80,10 @@ def detect_change(
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
     are_labels = all(info is not None and info.kind == "mask" for info in (file_info(before), file_info(after)))
     if before_mask is not None or method == "mask_diff" or label_map is not None or are_labels:
-        files = LabelFiles(before, after)
-        if before_mask is not None and after_mask is not None:
-            files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
         refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
-        inputs = label_change(files, label_map, marked=_MARKED[target], request=request)
-        return change_result(replace(inputs, pond=pond_of_masks(inputs.counts)) if target == "pond" else inputs)
-    return change_result(
-        measure_change(before, after, target, method, bands, register=register, threshold=threshold, request=request)
-    )
+        if before_mask is not None and after_mask is not None:
+            masks, images = {"before_mask": before_mask, "after_mask": after_mask}, (before, after)
+        else:
+            masks, images = {"before": before, "after": after}, ()
+        return label_change(masks, images, label_map, target, request)
+    return measure_change(before, after, target, method, bands, register, threshold, request)

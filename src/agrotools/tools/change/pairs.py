@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,16 +22,30 @@ from agrotools.vision.reading import picture_of, read_image
 
 _TALLEST_BLOCK = 1024
 BLOCK_PX = 2_000_000
+_LARGEST_WHOLE_PX = 25_000_000
+"""Largest picture, pixels, for steps that need the whole picture in memory (specks, photographs)."""
+_LONGEST_SIDE = 1024
+"""Longest side, pixels, at which pictures are compared; larger ones are shrunk, which costs subpixel accuracy only."""
+_SMALLEST_SIDE = 32
+_CLEAR_GAIN = 0.02
+_CLEAR_AGREEMENT = 0.12
+"""Least correlation of edge strengths of two pictures that show the same outlines; rebuilt scenes have less."""
+_AGREEMENT_TO_MOVE = 0.2
+"""Least correlation to undo a shift. It is higher than the one for "no shift", since a wrong move does harm."""
+_LARGEST_SHIFT = 0.05
+"""Largest shift, share of the width; pictures further apart are refused."""
+_DARK = 12.0
+_FLAT = 1.0
+_SAMPLE_PX = 100_000
 
 
-@dataclass(frozen=True, eq=False)
-class RasterPair:
+class RasterPair(NamedTuple):
     """Two open rasters on the grid of the first, so that the same boxes apply to both."""
 
     first: RasterSource
     second: RasterSource
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -41,16 +54,14 @@ class RasterPair:
 
 def are_rasters(before: Path, after: Path) -> bool:
     """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file."""
-    kinds = [
-        file_format(path, argument=argument, shown_as=shown_name(path))
-        for path, argument in ((before, "before"), (after, "after"))
-    ]
-    return "tiff" in kinds or "envi" in kinds
+    files = {"before": before, "after": after}
+    kinds = {file_format(path, argument=argument, shown_as=shown_name(path)) for argument, path in files.items()}
+    return not kinds.isdisjoint({"tiff", "envi"})
 
 
 @contextmanager
 def open_raster_pair(
-    before: Path, after: Path, *, labels: bool = False, arguments: tuple[str, str] = ("before", "after")
+    before: Path, after: Path, *, labels: bool = False, arguments: tuple[str, ...] = ("before", "after")
 ) -> Iterator[RasterPair]:
     """Open two rasters on the grid of the first; errors as of ``open_raster`` and ``align``."""
     with (
@@ -81,22 +92,10 @@ def tile_of(source: RasterSource) -> tuple[int, int]:
 
 
 def slices_of(box: Box) -> tuple[slice, slice]:
-    """Return the rows and columns of a box."""
     return slice(box[1], box[3]), slice(box[0], box[2])
 
 
-LARGEST_WHOLE_PX = 25_000_000
-"""Largest picture, pixels, for steps that need the whole picture in memory (specks, photographs)."""
-
-
-def pair_scale(gsd_m: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:
-    """Return the scale: the argument, else the known scale of any of the files, else the scale of the raster itself."""
-    gsd_of_files = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
-    return choose_scale(gsd_m, gsd_of_files, in_file)
-
-
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """Compared part of a pair, its scale, and the size of the smallest patch that counts, pixels."""
 
     box: Box
@@ -110,10 +109,12 @@ class Frame:
 
 
 def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None) -> Frame:
-    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`."""
+    """Return the part of a pair of ``size`` (width, height) that the call requests. The scale is that of the call, else
+    the one known of any of the files, else ``in_file``, that of the raster itself."""
     name = shown_name(files[0])
     box, clipped = clipped_region(request.region, *size, name)
-    scale = pair_scale(request.gsd_m, files, in_file)
+    known = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
+    scale = choose_scale(request.gsd_m, known, in_file)
     least = request.least_px(scale.gsd_m, 1)
     if least > 1:
         refuse_too_large(box[2] - box[0], box[3] - box[1], name, "taking out small patches")
@@ -122,13 +123,10 @@ def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
     """Raise a ToolError ``limit`` if an area is too large to be held in memory as a whole."""
-    if width * height > LARGEST_WHOLE_PX:
-        raise ToolError(
-            "limit",
-            f"{name} has {width} x {height} pixels here; {why} is done up to {LARGEST_WHOLE_PX // 1_000_000} million",
-            argument="before",
-            hint="take a part with region",
-        )
+    if width * height > _LARGEST_WHOLE_PX:
+        most = f"{why} is done up to {_LARGEST_WHOLE_PX // 1_000_000} million"
+        why = f"{name} has {width} x {height} pixels here; {most}"
+        raise ToolError("limit", why, argument="before", hint="take a part with region")
 
 
 def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]:
@@ -156,16 +154,6 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
         return np.dstack([grey_levels, grey_levels, grey_levels])
 
     return grey(first), grey(second)
-
-
-_LONGEST_SIDE = 1024
-"""Longest side, pixels, at which pictures are compared; larger ones are shrunk, which costs subpixel accuracy only."""
-_SMALLEST_SIDE = 32
-_CLEAR_GAIN = 0.02
-_CLEAR_AGREEMENT = 0.12
-"""Least correlation of edge strengths of two pictures that show the same outlines; rebuilt scenes have less."""
-_AGREEMENT_TO_MOVE = 0.2
-"""Least correlation to undo a shift. It is higher than the one for "no shift", since a wrong move does harm."""
 
 
 class Shift(NamedTuple):
@@ -204,22 +192,6 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     return Shift(float(dx / shrink), float(dy / shrink), is_clear=True)
 
 
-def shift_back(
-    picture: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Undo the shift of the second picture, to the nearest pixel, and return it with its new mask of data.
-
-    Only whole pixels are moved: interpolation would blur this picture but not the other, and contrast is compared.
-    """
-    height, width = valid.shape
-    matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
-    flat = cv2.warpAffine(picture, matrix, (width, height), flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
-    shifted_valid = cv2.warpAffine(
-        valid.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST, borderValue=0
-    )
-    return np.asarray(flat, np.uint8), np.asarray(shifted_valid > 0)
-
-
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
     """Return the root of the gradient of lightness, which tames strong edges, with mean 0 over valid pixels."""
     grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
@@ -238,15 +210,7 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> flo
     return float((first * second).sum(dtype=np.float64)) / size if size else 0.0
 
 
-LARGEST_SHIFT = 0.05
-"""Largest shift, share of the width; pictures further apart are refused."""
-_DARK = 12.0
-_FLAT = 1.0
-_SAMPLE_PX = 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class Pictures:
+class Pictures(NamedTuple):
     """Registered pair of pictures on one grid.
 
     ``before``, ``after``: uint8 (rows, columns, 3). ``infrared``: near infrared of both dates on the scale of the
@@ -270,74 +234,63 @@ def read_pictures(
     """Read a pair, resample it to one grid and undo a shift. ToolError: as the readers; ``shape_mismatch`` (sizes; a
     shift of over 5 % of the width), ``crs_mismatch``, ``limit``, ``region_empty``, ``nothing_found``."""
     names = shown_name(before), shown_name(after)
-    infrared = in_file = None
-    is_located = False
-    notes, flags = [], []
+    in_file, is_located = None, False
+    notes: list[str] = []
+    flags: list[str] = []
     if bands is not None or are_rasters(before, after):
         with open_raster_pair(before, after) as pair:
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
-            views = [_view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)]
+            views = _view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
             notes, flags = [*pair.notes], [*pair.flags]
-        if views[0].infrared is not None and views[1].infrared is not None:
-            infrared = views[0].infrared, views[1].infrared
     else:
-        images = [
-            read_image(path, argument=argument, shown_as=name)
-            for path, argument, name in zip((before, after), ("before", "after"), names, strict=True)
-        ]
-        views: list[_View] = []
-        for image, name in zip(images, names, strict=True):
-            known, borders, about = image.without_border(name)
-            image_notes = (*(f"{name}: {note}" for note in image.notes), *borders)
-            views.append(_View(image.pixels, known, image_notes, (*image.flags, *about)))
+        views = _view_of_photo(before, "before"), _view_of_photo(after, "after")
         check_sizes(views[0].valid.shape, views[1].valid.shape, names, "after")
-    notes += [*views[0].notes, *views[1].notes]
-    flags += [*views[0].flags, *views[1].flags]
+    for view in views:
+        notes += view.notes
+        flags += view.flags
     first, second, valid = views[0].pixels, views[1].pixels, views[0].valid & views[1].valid
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
     check_common(bool(valid.any()), before, after)
-    box, clipped = clipped_region(request.region, width, height, names[0])
-    scale = pair_scale(request.gsd_m, (before, after), in_file)
+    frame = frame_of(request._replace(min_area_px=None, min_area_m2=None), (width, height), (before, after), in_file)
+    notes += frame.scale.notes
+    flags += frame.flags
+    dx = dy = 0
     shift_px: tuple[float, float] | None = None
-    notes += scale.notes
-    flags += [*scale.flags, *clipped]
     if register and not is_located:
         shift = shift_between(first, second, valid)
         shift_px = round(shift.dx, 2), round(shift.dy, 2)
-        if max(abs(shift.dx), abs(shift.dy)) > LARGEST_SHIFT * width:
-            raise ToolError(
-                "shape_mismatch",
-                f"{names[1]} is shifted by {shift.dx:.0f}, {shift.dy:.0f} px against {names[0]}, over 5 % of its width",
-                argument="after",
-                hint="cut both to the same ground, or give georeferenced rasters",
-            )
+        if max(abs(shift.dx), abs(shift.dy)) > _LARGEST_SHIFT * width:
+            off = f"{shift.dx:.0f}, {shift.dy:.0f} px"
+            why = f"{names[1]} is shifted by {off} against {names[0]}, over 5 % of its width"
+            hint = "cut both to the same ground, or give georeferenced rasters"
+            raise ToolError("shape_mismatch", why, argument="after", hint=hint)
         if not shift.is_clear:
             flags.append("registration_uncertain")
-        elif (round(shift.dx), round(shift.dy)) != (0, 0):
-            second, shifted_valid = shift_back(second, valid, shift)
-            valid = shifted_valid & valid
-            notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
-            infrared = None
+        dx, dy = round(shift.dx), round(shift.dy)
+    if (dx, dy) != (0, 0):
+        # Whole pixels alone are moved: interpolation would blur this picture but not the other, and contrast counts.
+        matrix, size = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32), (width, height)
+        there = valid.astype(np.uint8)
+        second = cv2.warpAffine(second, matrix, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+        second = np.asarray(second, np.uint8)
+        valid = valid & (cv2.warpAffine(there, matrix, size, flags=cv2.INTER_NEAREST, borderValue=0) > 0)
+        notes.append(f"{names[1]} moved back by {dx}, {dy} px (phase correlation)")
+    infrared = None
+    if views[0].infrared is not None and views[1].infrared is not None and (dx, dy) == (0, 0):
+        infrared = views[0].infrared, views[1].infrared
     step = max(1, valid.size // _SAMPLE_PX)
-    sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
-    for picture in (first, second):
-        sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
-        mean, spread = cv2.meanStdDev(sample, mask=sampled_valid)
-        if sampled_valid.any() and float(mean.mean()) < _DARK:
-            flags.append("too_dark")
-        if sampled_valid.any() and float(spread.max()) < _FLAT:
-            flags.append("featureless_image")
-    return Pictures(
-        first, second, valid, box, scale.gsd_m, shift_px, infrared, tuple(notes), tuple(dict.fromkeys(flags))
-    )
+    sampled = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
+    for picture in (first, second) if sampled.any() else ():
+        mean, spread = cv2.meanStdDev(np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step]), mask=sampled)
+        flags += ["too_dark"] if float(mean.mean()) < _DARK else []
+        flags += ["featureless_image"] if float(spread.max()) < _FLAT else []
+    flags = [*dict.fromkeys(flags)]
+    return Pictures(first, second, valid, frame.box, frame.scale.gsd_m, shift_px, infrared, tuple(notes), tuple(flags))
 
 
-@dataclass(frozen=True, eq=False)
-class _View:
-    """Picture of one date."""
-
+class _View(NamedTuple):
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     notes: tuple[str, ...] = ()
@@ -345,11 +298,16 @@ class _View:
     infrared: NDArray[np.float32] | None = None
 
 
+def _view_of_photo(path: Path, argument: str) -> _View:
+    name = shown_name(path)
+    image = read_image(path, argument=argument, shown_as=name)
+    valid, borders, flags = image.without_border(name)
+    return _View(image.pixels, valid, (*(f"{name}: {note}" for note in image.notes), *borders), (*image.flags, *flags))
+
+
 def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
     roles = known_roles(source, bands, file_info(path))[0]
-    numbers = list(roles.values())
-    if bands is None:
-        numbers = source.data_bands
+    numbers = source.data_bands if bands is None else list(roles.values())
     values = source.read(numbers)
     valid = np.asarray(np.isfinite(values).all(axis=0))
     by_role: dict[Role, NDArray[np.float32]] = {

@@ -1,8 +1,6 @@
 """Result of a change measurement: counts from a map of change, and pictures of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BLACK,
     ORANGE,
+    REDDISH_PURPLE,
     SKY_BLUE,
     Colour,
     Layer,
@@ -138,8 +137,7 @@ class ChangeResult(ToolResult):
     """before, after and the map of change side by side"""
 
 
-@dataclass(frozen=True)
-class ChangeRequest:
+class ChangeRequest(NamedTuple):
     """Arguments that every method of :func:`detect_change` uses."""
 
     gsd_m: float | None = None
@@ -167,26 +165,21 @@ class ChangeRequest:
 
 def refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
     if method not in possible:
-        raise ToolError(
-            "invalid_argument",
-            f"method {method} does not go with these inputs: {why}",
-            argument="method",
-            hint=f"use {' or '.join(possible)}",
-        )
+        why, hint = f"method {method} does not go with these inputs: {why}", f"use {' or '.join(possible)}"
+        raise ToolError("invalid_argument", why, argument="method", hint=hint)
 
 
 SAME, GAINED, LOST, CHANGED, NO_DATA = 0, 1, 2, 3, 255
-MAP_COLOURS: dict[int, Colour] = {
-    SAME: (200, 200, 200),
-    GAINED: ORANGE,
-    LOST: SKY_BLUE,
-    CHANGED: (204, 121, 167),
-    NO_DATA: BLACK,
-}
+_COLOURS: dict[int, Colour] = {
+    SAME: (200, 200, 200), GAINED: ORANGE, LOST: SKY_BLUE, CHANGED: REDDISH_PURPLE, NO_DATA: BLACK,
+}  # fmt: skip
 PANEL_PX = 760
 """Longest side of each of the three panels of the overlay, pixels."""
 _LEAST_PANEL_PX = 520
 _GAP_PX = 6
+_HECTARE_M2 = 10_000.0
+ChangeCounts = tuple[tuple[str, ...], NDArray[np.int64]]
+"""Names of classes, and the pixels (classes, classes) of each transition: class before by row, after by column."""
 
 
 def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
@@ -224,42 +217,108 @@ def class_cells(
     return np.bincount(cells[counted], minlength=size * size).reshape(size, size)
 
 
+def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
+    """Count the transitions of one thing, which ``before`` marks on the first date, and its absence. Where it
+    disagrees with the map, the map takes precedence: lost pixels were the thing before, gained pixels were not."""
+    gained, lost = changes == GAINED, changes == LOST
+    was_there = np.where(gained | lost, lost, before).astype(np.int64)
+    return names, class_cells(was_there, gained.astype(np.int64), changes, 2)
+
+
 def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Count the pixels of each kind, int64 (256,), in strips, because counting needs eight bytes per pixel."""
     step = max(1, 2_000_000 // max(1, changes.shape[1]))
-    counts = np.zeros(256, np.int64)
-    for top in range(0, changes.shape[0], step):
-        counts += np.bincount(changes[top : top + step].ravel(), minlength=256)
-    return counts
+    strips = (changes[top : top + step].ravel() for top in range(0, changes.shape[0], step))
+    return sum((np.bincount(strip, minlength=256) for strip in strips), np.zeros(256, np.int64))
 
 
-def panel_size(width: int, height: int) -> tuple[int, int]:
-    """Return the width and height of a panel; small pictures are enlarged by a whole factor."""
-    longest = max(width, height)
-    factor: float = PANEL_PX / longest if longest > PANEL_PX else max(1, _LEAST_PANEL_PX // longest)
-    return max(1, round(width * factor)), max(1, round(height * factor))
-
-
-def draw_change(
-    before: NDArray[np.uint8],
-    after: NDArray[np.uint8],
+def change_result(
     changes: NDArray[np.uint8],
-    layers: Sequence[Layer],
+    pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    box: Box,
+    words: dict[int, str],
     *,
-    region: Box | None = None,
-    gsd_m: float | None = None,
-    title: str = "",
+    method: Method,
+    changed: bool | None,
+    gsd_m: float | None,
+    counts: ChangeCounts | None = None,
+    shift_px: tuple[float, float] | None = None,
+    pond: PondChange | None = None,
+    vegetation: VegetationChange | None = None,
+    notes: tuple[str, ...],
+    flags: tuple[str, ...],
+) -> ChangeResult:
+    """Count, draw and save the change; ToolError ``region_empty`` if no counted pixel has data on both dates.
+
+    ``changes``: uint8 (rows, columns) of the constants of this module. ``pictures``: uint8, before and after, of the
+    same extent and any size. ``words``: name of each kind in the legend; without any, ``changes`` is no evidence, and
+    neither counts nor a map are returned. ``changed``: the answer, None if the evidence does not support one.
+    """
+    x0, y0, x1, y1 = box
+    count = counts_of(changes[y0:y1, x0:x1])
+    total = int(count.sum() - count[NO_DATA])
+    if total == 0:
+        raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
+    shown = np.full_like(changes, NO_DATA)
+    if words:
+        shown[y0:y1, x0:x1] = changes[y0:y1, x0:x1]
+    change = int(count[[GAINED, LOST, CHANGED]].sum()) if words else None
+    gain, loss = (int(count[kind]) if kind in words else None for kind in (GAINED, LOST))
+    transitions, matrix = _transitions(counts, gsd_m)
+    title = "no map of change" if change is None else f"change {100 * change / total:.2f} % of {total} px"
+    verdict = {None: "not said", True: "yes", False: "no"}[changed]
+    layers = [Layer(kind, _COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %") for kind, word in words.items()]
+    region = None if box == (0, 0, *changes.shape[::-1]) else box
+    overlay = _draw(pictures, shown, layers, region, gsd_m, f"before, after, {title} ({method}); changed: {verdict}")
+
+    def area(px: int | None, unit_m2: float = 1.0) -> float | None:
+        return None if px is None or gsd_m is None else px * gsd_m**2 / unit_m2
+
+    return ChangeResult(
+        changed=changed,
+        change_px=change,
+        change_pct=None if change is None else 100 * change / total,
+        change_area_m2=area(change),
+        change_area_ha=area(change, _HECTARE_M2),
+        total_px=total,
+        gain_px=gain,
+        loss_px=loss,
+        gain_area_m2=area(gain),
+        loss_area_m2=area(loss),
+        transitions=transitions,
+        dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}" if transitions else None,
+        transition_matrix=matrix,
+        pond=pond,
+        vegetation=vegetation,
+        registration_shift_px=shift_px,
+        gsd_m=gsd_m,
+        method=method,
+        mask=save_artifact("change_mask.png", "mask", class_picture(shown, _COLOURS)),
+        overlay=save_artifact("change_overlay.png", "overlay", overlay),
+        notes=notes,
+        flags=tuple(dict.fromkeys(flags if gsd_m is not None else (*flags, "no_scale"))),
+    )
+
+
+def _draw(
+    pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    changes: NDArray[np.uint8],
+    layers: list[Layer],
+    region: Box | None,
+    gsd_m: float | None,
+    title: str,
 ) -> NDArray[np.uint8]:
-    """Draw three panels (before, after, and after with the change tinted), with a legend and scale bar below.
-    ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of ``region`` (pixels
-    of ``changes``) panels are dimmed."""
+    """Draw three panels (before, after, and after with the change tinted), dimmed outside of ``region`` (pixels of
+    ``changes``), with a legend and scale bar below; small pictures are enlarged by a whole factor."""
     import cv2
 
     height, width = changes.shape
-    size = panel_size(width, height)
+    longest = max(width, height)
+    factor: float = PANEL_PX / longest if longest > PANEL_PX else max(1, _LEAST_PANEL_PX // longest)
+    size = max(1, round(width * factor)), max(1, round(height * factor))
     factor = size[0] / width
     panels: list[NDArray[np.uint8]] = []
-    for picture in (before, after, after):
+    for picture in (*pictures, pictures[1]):
         method = cv2.INTER_AREA if size[0] < picture.shape[1] else cv2.INTER_NEAREST
         panels.append(np.array(cv2.resize(picture, size, interpolation=method), np.uint8))
     tint_layers(panels[2], changes, layers)
@@ -268,152 +327,31 @@ def draw_change(
     axis = 0 if size[0] > 2 * size[1] else 1
     gap = np.full((_GAP_PX, size[0], 3) if axis == 0 else (size[1], _GAP_PX, 3), 255, np.uint8)
     sheet = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=axis)
-    return with_legend(sheet, layers, f"before, after, {title}", gsd_m / factor if gsd_m else None)
-
-
-_HECTARE_M2 = 10_000.0
-
-
-@dataclass(frozen=True, eq=False)
-class ChangeCounts:
-    """Pixels of each transition. ``px``: int (classes, classes), class before by row, class after by column."""
-
-    classes: tuple[str, ...]
-    px: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class ChangeInputs:
-    """Inputs of :func:`change_result`.
-
-    ``changes``: uint8 (rows, columns) of the constants of this module. ``before``, ``after``: uint8 pictures of the
-    same extent, of any size. ``words``: name of each kind in the legend.
-    ``changed``: the answer, None if the evidence does not support one. ``has_map``: False if ``changes`` is no
-    evidence; neither counts nor a map are then returned.
-    """
-
-    changes: NDArray[np.uint8]
-    before: NDArray[np.uint8]
-    after: NDArray[np.uint8]
-    box: Box
-    method: Method
-    changed: bool | None
-    words: dict[int, str]
-    has_map: bool = True
-    counts: ChangeCounts | None = None
-    gsd_m: float | None = None
-    shift_px: tuple[float, float] | None = None
-    pond: PondChange | None = None
-    vegetation: VegetationChange | None = None
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
-def change_result(inputs: ChangeInputs) -> ChangeResult:
-    """Count, draw and save the change; ToolError ``region_empty`` if no counted pixel has data on both dates."""
-    height, width = inputs.changes.shape
-    x0, y0, x1, y1 = inputs.box
-    whole = inputs.box == (0, 0, width, height)
-    inside = inputs.changes[y0:y1, x0:x1]
-    changes = inputs.changes if whole else np.full_like(inputs.changes, NO_DATA)
-    changes[y0:y1, x0:x1] = inside
-    count = counts_of(inside)
-    total = int(count.sum() - count[NO_DATA])
-    if total == 0:
-        raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
-    words = inputs.words if inputs.has_map else {}
-    if not inputs.has_map:
-        changes = np.full_like(changes, NO_DATA)
-    change = sum(int(count[kind]) for kind in (GAINED, LOST, CHANGED)) if inputs.has_map else None
-    change_pct = None if change is None else 100 * change / total
-    gain = int(count[GAINED]) if GAINED in words else None
-    loss = int(count[LOST]) if LOST in words else None
-    pixel = None if inputs.gsd_m is None else inputs.gsd_m**2
-    transitions, matrix = _transitions(inputs.counts if inputs.has_map else None, pixel)
-    shown = "no map of change" if change_pct is None else f"change {change_pct:.2f} % of {total} px"
-    layers = [
-        Layer(kind, MAP_COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %")
-        for kind, word in words.items()
-        if kind != SAME
-    ]
-    overlay = draw_change(
-        inputs.before,
-        inputs.after,
-        changes,
-        layers,
-        region=None if whole else inputs.box,
-        gsd_m=inputs.gsd_m,
-        title=f"{shown} ({inputs.method}); changed: {_verdict(inputs.changed)}",
-    )
-    return ChangeResult(
-        changed=inputs.changed,
-        change_px=change,
-        change_pct=change_pct,
-        change_area_m2=_area(change, pixel),
-        change_area_ha=_area(change, pixel, _HECTARE_M2),
-        total_px=total,
-        gain_px=gain,
-        loss_px=loss,
-        gain_area_m2=_area(gain, pixel),
-        loss_area_m2=_area(loss, pixel),
-        transitions=transitions,
-        dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}" if transitions else None,
-        transition_matrix=matrix,
-        pond=inputs.pond,
-        vegetation=inputs.vegetation,
-        registration_shift_px=inputs.shift_px,
-        gsd_m=inputs.gsd_m,
-        method=inputs.method,
-        mask=save_artifact("change_mask.png", "mask", class_picture(changes, MAP_COLOURS)),
-        overlay=save_artifact("change_overlay.png", "overlay", overlay),
-        notes=inputs.notes,
-        flags=tuple(dict.fromkeys(inputs.flags if inputs.gsd_m is not None else (*inputs.flags, "no_scale"))),
-    )
-
-
-def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
-    """Build the transition matrix of one thing, which ``before`` marks on the first date, and its absence. Where it
-    disagrees with the map, the map takes precedence: lost pixels were the thing before, gained pixels were not."""
-    gained, lost = changes == GAINED, changes == LOST
-    stayed = (changes != NO_DATA) & ~gained & ~lost
-    present = int(np.count_nonzero(stayed & before))
-    px = [
-        [int(np.count_nonzero(stayed)) - present, int(np.count_nonzero(gained))],
-        [int(np.count_nonzero(lost)), present],
-    ]
-    return ChangeCounts(names, np.array(px, np.int64))
+    return with_legend(sheet, layers, title, gsd_m / factor if gsd_m else None)
 
 
 def _transitions(
-    counts: ChangeCounts | None, pixel_m2: float | None
+    counts: ChangeCounts | None, gsd_m: float | None
 ) -> tuple[tuple[Transition, ...], TransitionMatrix | None]:
     if counts is None:
         return (), None
-    total = max(1, int(counts.px.sum()))
-    share = 100.0 * counts.px / total
-    hectares = None if pixel_m2 is None else counts.px * (pixel_m2 / _HECTARE_M2)
+    classes, px = counts
+    pct = 100.0 * px / max(1, int(px.sum()))
+    ha = None if gsd_m is None else px * (gsd_m**2 / _HECTARE_M2)
+    matrix = TransitionMatrix.model_validate(
+        {"classes": classes, "px": px.tolist(), "pct": pct.tolist(), "ha": None if ha is None else ha.tolist()}
+    )
     cells = [
         Transition.model_validate(
             {
-                "from": counts.classes[row],
-                "to": counts.classes[column],
-                "px": int(counts.px[row, column]),
-                "pct": float(share[row, column]),
-                "area_ha": None if hectares is None else float(hectares[row, column]),
+                "from": classes[row],
+                "to": classes[column],
+                "px": int(px[row, column]),
+                "pct": float(pct[row, column]),
+                "area_ha": None if ha is None else float(ha[row, column]),
             }
         )
-        for row, column in zip(*np.nonzero(counts.px), strict=True)
+        for row, column in zip(*np.nonzero(px), strict=True)
         if row != column
     ]
-    tables = {"px": counts.px, "pct": share, "ha": hectares}
-    lists = {name: None if table is None else table.tolist() for name, table in tables.items()}
-    matrix = TransitionMatrix.model_validate({"classes": counts.classes, **lists})
     return tuple(sorted(cells, key=lambda cell: (-cell.px, cell.from_class, cell.to_class))), matrix
-
-
-def _area(px: int | None, pixel_m2: float | None, unit_m2: float = 1.0) -> float | None:
-    return None if px is None or pixel_m2 is None else px * pixel_m2 / unit_m2
-
-
-def _verdict(changed: bool | None) -> str:
-    return "not said" if changed is None else "yes" if changed else "no"

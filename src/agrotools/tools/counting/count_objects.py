@@ -1,8 +1,9 @@
 """Count and positions of objects of one kind in a picture."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
-from agrotools.tools.counting.result import CountedObjects, Detector, FruitName, Mode, ObjectCount, count_result
+from agrotools.tools.counting.result import Counted, Detector, FruitName, Mode, ObjectCount, count_result
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
@@ -21,7 +22,6 @@ from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
-    from agrotools.tools.pictures import Scale
     from agrotools.vision.rasters import RasterSource
 
 _Fact = TypeVar("_Fact")
@@ -41,9 +41,10 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
     if mode == "auto":
         mode = mode_for(target, chm is not None or _height_evidence(image, known))
-    chosen = cast(Mode, mode)
-    call = {**call, "mode": chosen, "target": detector_target(target, chosen)}
-    if chosen != "crown_chm":
+    if mode == "fruit":  # kinds of fruit and their colour are what matters of the target
+        target = "_".join((*fruits_of_net(target), "{:g}_{:g}".format(*colour_direction(target))))
+    call = {**call, "mode": mode, "target": target if mode == "fruit" else mode}
+    if mode != "crown_chm":
         return drop_arguments(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
     heights = image if chm is None else chm
     call = drop_arguments({**call, "chm": heights}, "expected_size_px")
@@ -94,11 +95,9 @@ def count_objects(
             ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
     Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.methods`; plants,
-        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
+        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.methods`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    from agrotools.tools.counting.methods import DEFAULT_SCORE
-
     backend = backend_in_use() or "offline"
     is_auto = mode == "auto"
     has_heights = is_auto and (chm is not None or _is_heights(image))
@@ -111,53 +110,22 @@ def count_objects(
     else:
         chosen, notes = mode, _doubt_notes(target, mode)
     if chosen == "crown_chm":
-        return _count_in_heights(
-            image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
-        )
-    if chosen == "plant":
-        found = _find_plants(image, region, gsd_m, expected_size_px, notes)
+        found = _find_in_heights(image, chm, region, gsd_m, min_height_m, (window_a_m, window_b), score_min, notes)
+    elif chosen == "plant":
+        found = _find_plants(image, region, gsd_m, expected_size_px, score_min, notes)
     else:
-        found = _find_in_colours(image, region, gsd_m, expected_size_px, notes, chosen, backend, target, score_min)
-    objects, scale, (x0, y0, x1, y1), flags = found.objects, found.scale, found.box, found.flags
-    inside = objects.centred_in(found.box)
-    counted = inside.chosen(inside.scores >= score_min)
-    notes = found.notes
-    interval = None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores)
-    if interval is not None and score_min != DEFAULT_SCORE:
-        interval, flags = None, (*flags, "count_not_calibrated")
-        notes = (*notes, f"counts are calibrated at a score_min of {DEFAULT_SCORE:g} alone: no interval")
-    return count_result(
-        counted,
-        chosen,
-        target,
-        interval=interval,
-        shown=found.display,
-        shown_per_px=1.0,
-        region=None if region is None else found.box,
-        measured_px=float(np.count_nonzero(found.valid[y0:y1, x0:x1])),
-        gsd_m=scale.gsd_m,
-        return_boxes=return_boxes,
-        notes=(*notes, *scale.notes),
-        flags=(*flags, *found.clipped, *scale.flags),
-    )
-
-
-class _Found(NamedTuple):
-    """Objects of a picture of colours: its pixels to show, where they hold data, and the part that was looked at."""
-
-    objects: CountedObjects
-    display: NDArray[np.uint8]
-    valid: NDArray[np.bool_]
-    box: Box
-    clipped: tuple[str, ...]
-    scale: "Scale"
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
+        found = _find_in_colours(image, region, gsd_m, expected_size_px, score_min, notes, chosen, backend, target)
+    return count_result(found, chosen, target, return_boxes)
 
 
 def _find_plants(
-    image: Path, region: Box | None, gsd_m: float | None, expected_size_px: float | None, notes: tuple[str, ...]
-) -> _Found:
+    image: Path,
+    region: Box | None,
+    gsd_m: float | None,
+    expected_size_px: float | None,
+    score_min: float,
+    notes: tuple[str, ...],
+) -> Counted:
     """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
     from agrotools.tools.counting.methods import plants_on_soil
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
@@ -169,15 +137,24 @@ def _find_plants(
     index = choose_index("auto", picture.bands)
     plants = segment(index, colour_bands(picture)[0], picture.valid)
     objects = plants_on_soil(plants.mask, expected_size_px)
-    notes = (*notes, *picture.notes, *plants.notes)
-    flags = (*picture.flags, *plants.flags)
+    scale = choose_scale(gsd_m, picture.gsd_m)
+    notes, flags = (*notes, *picture.notes, *plants.notes), (*picture.flags, *plants.flags)
     if len(objects) and picture.photo is not None:
         if doubt := doubt_of_cover(picture.photo, plants):
             notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
         if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
             flags = (*flags, FLAG)
-    scale = choose_scale(gsd_m, picture.gsd_m)
-    return _Found(objects, picture.display, picture.valid, box, clipped, scale, notes, flags)
+    return Counted(
+        objects.centred_in(box, score_min),
+        None,
+        picture.display,
+        1.0,
+        region and box,
+        _pixels_inside(picture.valid, box),
+        scale.gsd_m,
+        (*notes, *scale.notes),
+        (*flags, *clipped, *scale.flags),
+    )
 
 
 def _find_in_colours(
@@ -185,12 +162,12 @@ def _find_in_colours(
     region: Box | None,
     gsd_m: float | None,
     expected_size_px: float | None,
+    score_min: float,
     notes: tuple[str, ...],
     chosen: Detector,
     backend: str,
     target: str,
-    score_min: float,
-) -> _Found:
+) -> Counted:
     """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
     from agrotools.tools.counting import methods
     from agrotools.tools.counting.result import objects_in_boxes
@@ -204,46 +181,56 @@ def _find_in_colours(
         refuse_grey(picture, name, f", and {chosen} goes by colour", hint)
     pixels = picture.pixels
     valid, borders, flags = picture.without_border(name)
-    notes, flags = (*notes, *borders), (*picture.flags, *flags)
+    notes, flags = (*notes, *borders, *picture.notes), (*picture.flags, *flags)
     known = (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
+    scale = choose_scale(gsd_m, known)
     if chosen in ("vlm", "learned"):
-        if chosen == "vlm":
-            from agrotools.tools.services.vision import locate_by_model
+        from agrotools.tools.services.vision import locate_by_model
+        from agrotools.vision.learned.detection import find_by_text
 
+        if chosen == "vlm":
             located = locate_by_model(pixels, box, target)
         else:
-            from agrotools.vision.learned.detection import find_by_text
-
             located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)
     elif chosen == "crown_rgb":
-        objects = methods.crowns_in_colours(pixels, choose_scale(gsd_m, known).gsd_m, expected_size_px)
+        objects = methods.crowns_in_colours(pixels, scale.gsd_m, expected_size_px)
     elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
         objects = methods.fruit_by_net(pixels, kinds, expected_size_px)
     elif chosen == "fruit":
         objects = methods.fruit_by_colour(pixels, colour_direction(target), expected_size_px)
     else:
         objects = methods.round_spots(pixels, expected_size_px)
-    scale = choose_scale(gsd_m, known)
-    return _Found(objects, pixels, valid, box, clipped, scale, (*notes, *picture.notes), flags)
+    counted = objects.centred_in(box, score_min)
+    interval = objects.interval_of and objects.interval_of(len(counted), objects.centred_in(box).scores)
+    if interval is not None and score_min != methods.DEFAULT_SCORE:
+        interval, flags = None, (*flags, "count_not_calibrated")
+        note = f"counts are calibrated at a score_min of {methods.DEFAULT_SCORE:g} alone: no interval"
+        notes = (*notes, note)
+    measured, all_flags = _pixels_inside(valid, box), (*flags, *clipped, *scale.flags)
+    part = region and box
+    return Counted(counted, interval, pixels, 1.0, part, measured, scale.gsd_m, (*notes, *scale.notes), all_flags)
 
 
-def _count_in_heights(
+def _pixels_inside(valid: NDArray[np.bool_], box: Box) -> float:
+    return float(np.count_nonzero(valid[box[1] : box[3], box[0] : box[2]]))
+
+
+def _find_in_heights(
     image: Path,
     chm: Path | None,
-    target: str,
     region: Box | None,
     gsd_m: float | None,
     min_height_m: float,
     window_m: tuple[float, float],
-    return_boxes: bool,
     score_min: float,
     notes: tuple[str, ...],
-) -> ObjectCount:
+) -> Counted:
+    """Find trees in a canopy height model, in pixels of the image."""
     from agrotools.tools.counting.crowns import crowns_of_raster
     from agrotools.tools.pictures import choose_scale
-    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.rasters import GroundSampling, open_raster
 
     if chm is None and not _is_heights(image):
         why = "crown_chm needs heights, and the image is a picture"
@@ -254,41 +241,35 @@ def _count_in_heights(
     with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
         per_px, flags = _pixels_per_pixel(image, chm, source.width, source.height)
         known = info.gsd_m if info else None
-        if chm is not None and not known and not source.sampling.gsd_m:
-            of_image = file_info(image)
-            known = of_image.gsd_m * per_px if of_image and of_image.gsd_m else None
+        of_image = file_info(image)
+        if chm is not None and not known and not source.sampling.gsd_m and of_image and of_image.gsd_m:
+            known = of_image.gsd_m * per_px
         scale = choose_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
         if scale.gsd_m is None:
-            raise ToolError(
-                "missing_metadata",
-                f"{name} does not say how wide its pixels are on the ground, and the window for tree tops is in metres",
-                argument="gsd_m",
-                hint="pass gsd_m, metres per pixel",
-            )
+            why = f"{name} does not say how wide its pixels are on the ground"
+            why = f"{why}, and the window for tree tops is in metres"
+            raise ToolError("missing_metadata", why, argument="gsd_m", hint="pass gsd_m, metres per pixel")
         inside: Box | None = None
         if region is not None:
             x0, y0, x1, y1 = (edge / per_px for edge in region)
             inside = (round(x0), round(y0), max(round(x0) + 1, round(x1)), max(round(y0) + 1, round(y1)))
         box, clipped = clipped_region(inside, source.width, source.height, name)
-        crown_count = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
-        sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else None
-    objects = crown_count.objects.chosen(crown_count.objects.scores >= score_min)
-    display, shown_per_px = crown_count.picture, crown_count.picture_per_px / per_px
+        found = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
+        sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
+    objects = found.objects.chosen(found.objects.scores >= score_min)
+    shown, shown_per_px = found.shown, found.shown_per_px / per_px
     if chm is not None and chm != image and not flags:
-        display, shown_per_px = read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels, 1.0
-    return count_result(
+        shown, shown_per_px = read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels, 1.0
+    return Counted(
         objects.scaled(per_px),
-        "crown_chm",
-        target,
-        interval=crown_count.interval if len(objects) == len(crown_count.objects) else None,
-        shown=display,
-        shown_per_px=shown_per_px,
-        region=region,
-        measured_px=crown_count.measured_px * per_px**2,
-        gsd_m=scale.gsd_m / per_px,
-        return_boxes=return_boxes,
-        notes=(*notes, *crown_count.notes, *(sampling.notes if sampling else ()), *scale.notes),
-        flags=(*crown_count.flags, *clipped, *flags, *(sampling.flags if sampling else ()), *scale.flags),
+        found.interval if len(objects) == len(found.objects) else None,
+        shown,
+        shown_per_px,
+        region,
+        found.measured_px * per_px**2,
+        scale.gsd_m / per_px,
+        (*notes, *found.notes, *sampling.notes, *scale.notes),
+        (*found.flags, *clipped, *flags, *sampling.flags, *scale.flags),
     )
 
 
@@ -324,12 +305,9 @@ def _of_raster(image: Path, fact: "Callable[[RasterSource], _Fact]") -> _Fact | 
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     """Return a note if the requested detector is not the one for the target."""
-    try:
-        fitting = mode_for(target, mode == "crown_chm")
-    except ToolError:
-        fitting = None
-    if fitting == mode:
-        return ()
+    with suppress(ToolError):
+        if mode_for(target, mode == "crown_chm") == mode:
+            return ()
     return (f"{mode} does not know what {target[:60]!r} is: it counts all that its method finds",)
 
 
@@ -355,7 +333,7 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 
 def mode_for(target: str, has_chm: bool) -> Mode:
     """Choose the detector for a target; ToolError ``backend_unavailable`` if no offline detector fits."""
-    words = target_words(target)
+    words = _words_of(target)
     last = singular(words[-1]) if words else ""
     for mode, known in _WORDS.items():
         if last in known:
@@ -366,22 +344,12 @@ def mode_for(target: str, has_chm: bool) -> Mode:
     raise ToolError("backend_unavailable", why, argument="target", hint=hint)
 
 
-def detector_target(target: str, mode: Mode) -> str:
-    """Return a target in the terms of a detector: kinds of fruit and their colour, else the name of the detector."""
-    if mode != "fruit":
-        return mode
-    along_a, along_b = colour_direction(target)
-    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
-
-
 def colour_direction(target: str) -> tuple[float, float]:
     """Return the direction in (a*, b*) in which a fruit differs from leaves."""
-    words = target.lower().split()
-    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+    return _TOWARDS.get(singular((target.lower().split() or [""])[-1]), (1.0, 0.0))
 
 
-def target_words(target: str) -> list[str]:
-    """Split a target into words in lower case."""
+def _words_of(target: str) -> list[str]:
     return target.lower().replace("_", " ").replace("-", " ").split()
 
 
@@ -396,7 +364,7 @@ def singular(word: str) -> str:
 
 def fruits_of_net(target: str) -> tuple[FruitName, ...]:
     """Return the kinds of fruit known to the net that a target means, empty for other targets."""
-    words = target_words(target)
+    words = _words_of(target)
     last = singular(words[-1]) if words else ""
     names: tuple[FruitName, ...] = get_args(FruitName)
     return names if last == "fruit" and len(words) == 1 else tuple(name for name in names if name == last)

@@ -1,24 +1,49 @@
-"""Methods that count objects in a picture without a large model, all with the same type of result.
+"""Methods that find the objects of one kind in a picture, all with the same type of result.
 
 Round spots of similar size are maxima of a scale-normalised Laplacian over position and size (Lindeberg 1998), which is
 approximated by the difference of two Gaussians (Marr and Hildreth 1980).
+
+Apples, pears, cherries and tomatoes are found by the shipped net. ``data/nets/fruits.json`` describes it and
+``data/nets/fruits.md`` is its model card. Both and the weights are written by ``training/train_fruit_net.py``. The net
+was trained on orchard tiles at one scale, to which pictures are resized by the expected size of a fruit, if known.
+Peaks of its heat maps are objects, with the distances to their four sides (objects as points: Zhou, Wang and
+Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in overlapping tiles.
+Each tile is responsible for its half of an overlap, so an object comes from the tile in which it is further from the
+edge. Objects found in two tiles are merged by the overlap of their boxes.
+
+Files that are missing or differ from the shipped ones raise a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat
+from scipy.ndimage import binary_propagation
 from scipy.spatial import KDTree
 
-from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, find_fruit, load_fruit_net
-from agrotools.tools.counting.result import CountedObjects, Floats, FruitName, no_objects
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.counting.result import (
+    CountedObjects,
+    Floats,
+    FruitName,
+    join_objects,
+    no_objects,
+    objects_in_boxes,
+)
 from agrotools.vision.colours import lab_of
+from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 from agrotools.vision.strangeness import FLAG, strangeness
-from agrotools.vision.vegetation import disc, otsu_threshold
+from agrotools.vision.vegetation import disc, otsu_threshold, small_parts
 
+Values = NDArray[np.float32]
 _LEAST_CONTRAST = 12.0
 _CROWN_M = 5.0
 _CROWN_RANGE = (0.6, 1.5)
@@ -35,6 +60,34 @@ _MERGED = 1.7
 """Area of a component, in typical plants, above which it may consist of several touching plants."""
 _SURE, _SURE_GIVEN = 0.25, 0.6
 """Share of the width of a typical plant, estimated or given, from which an object has the full score."""
+_SIZE_STEP = 1.25
+"""Ratio between successive sizes."""
+_RATIO = 1.26
+_FINEST_PX = 5.0
+"""Approximate width, pixels, to which the smallest spots are shrunk; finer detail is ignored."""
+_OVERLAP = 0.65
+"""Distance of two spots, as a share of the sum of their radii, below which only the stronger is kept."""
+_REFERENCE = 90
+_MOST_PEAKS = 400
+"""Number of peaks taken from one tile, strongest first."""
+TILE_PX = 416
+"""Side of a tile, pixels at the net's scale."""
+OVERLAP_PX = 96
+"""Overlap of tiles, pixels; larger than fruits at the net's scale."""
+ORCHARD_SCALE = 416 / 640
+"""Scale of pictures of unknown scale: that of the orchard tiles of 640 pixels, which were shrunk by it for training."""
+TYPICAL_PX: dict[FruitName, float] = {"apple": 36.0, "pear": 28.0, "cherry": 17.0, "tomato": 44.0}
+"""Median side of a fruit's box in the training tiles, pixels."""
+UNSURE, ADDED = (0.2, 0.4), 2
+"""Scores of boxes that may be a fruit or not, and what is added to their number: the error of a count goes with it."""
+MOST_OTHERS = 0.5
+"""Share of fruit of other kinds above which the fruit asked for is likely mistaken for them: the majority."""
+_MULTIPLE = 32
+_LEAST_KEPT = 0.1
+_MOST_PX = 6_000_000
+"""Largest number of pixels searched at the net's scale; larger pictures are searched at a coarser scale."""
+_HINT = "install agrotools again"
+_WHAT = "the fruit net"
 
 
 def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
@@ -50,14 +103,14 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
     elif gsd_m is not None:
         size, note = _CROWN_M / gsd_m, f"crowns taken as about {_CROWN_M:g} m wide"
     else:
-        size_px = typical_size_px(values, largest)
+        size_px = _typical_size_px(values, largest)
         size, note = size_px or largest / 4, "from the texture of the picture"
         flags.append("size_guessed")
     size = min(max(size, 3.0), largest)
     limits = (max(3.0, _CROWN_RANGE[0] * size), max(3.0, _CROWN_RANGE[1] * size))
-    blobs = find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
+    blobs = _find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
     note = f"spots of {limits[0]:.0f} to {limits[1]:.0f} px that are green and bright; size {note}"
-    return _round_components(*blobs, pixels.shape, (note,), tuple(flags))
+    return _round_components(*blobs, pixels.shape, note, flags)
 
 
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> CountedObjects:
@@ -65,16 +118,13 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
     lab = lab_of(pixels)
     background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
     values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
+    low, high = _SMALLEST_BLOB_PX, max(_SMALLEST_BLOB_PX, min(pixels.shape[:2]) / 6)
     if expected_size_px is not None:
-        limits = (_BLOB_RANGE[0] * expected_size_px, _BLOB_RANGE[1] * expected_size_px)
-        flags: tuple[str, ...] = ()
-    else:
-        limits = (_SMALLEST_BLOB_PX, max(_SMALLEST_BLOB_PX, min(pixels.shape[:2]) / 6))
-        flags = ("size_guessed",)
-    limits = (max(2.0, limits[0]), max(2.0, limits[1]))
-    blobs = find_blobs(values, limits, least_strength=5.0)
+        low, high = _BLOB_RANGE[0] * expected_size_px, _BLOB_RANGE[1] * expected_size_px
+    limits, flags = (max(2.0, low), max(2.0, high)), () if expected_size_px else ("size_guessed",)
+    blobs = _find_blobs(values, limits, least_strength=5.0)
     note = f"round spots of {limits[0]:.0f} to {limits[1]:.0f} px that differ from the background by colour"
-    return _round_components(*blobs, pixels.shape, (note,), flags)
+    return _round_components(*blobs, pixels.shape, note, flags)
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
@@ -90,7 +140,6 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     gap = round(_GAP * width)
     stats, middles, labels = _components(mask, gap) if gap else parts
     areas = stats[:, cv2.CC_STAT_AREA]
-    flags: list[str] = []
     merged = areas > _MERGED * typical
     boxes, centres, sizes = stats[:, :4].astype(np.float64), middles + 0.5, 2 * np.sqrt(areas / math.pi)
     boxes[:, 2:] += boxes[:, :2]
@@ -99,12 +148,11 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
         centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
         boxes = np.concatenate([boxes[~merged], *(part[1] for part in extra)])
         sizes = np.concatenate([sizes[~merged], *(part[2] for part in extra)])
-    elif merged.any():
-        flags.append("touching_plants_possible")
+    flags = ("touching_plants_possible",) if merged.any() and not expected_size_px else ()
     scores = np.minimum(1.0, sizes / ((_SURE_GIVEN if expected_size_px else _SURE) * width))
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
-    return CountedObjects(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
+    return CountedObjects(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=flags)
 
 
 def fruit_by_net(
@@ -115,17 +163,16 @@ def fruit_by_net(
     detections, scales, others = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])
     scores = _rescale_scores(DEFAULT_SCORE, detections.scores, least[detections.classes])
-    notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
+    note = f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"
     flags: list[str] = []
     if len(scales) > 1:
         flags.append("size_guessed")
     if any(net.info.figures[name].f1 < _WEAK_F1 for name in fruits):
         flags.append("weak_detector")
-    unlike = strangeness(pixels, "fruit").is_strange
-    mistaken = others > MOST_OTHERS and bool((scores >= DEFAULT_SCORE).any())
+    is_mistaken = others > MOST_OTHERS and bool((scores >= DEFAULT_SCORE).any())
     calibrated = net.info.counts[fruits[0]] if len(fruits) == 1 else None
     interval_of = None
-    if unlike or mistaken:
+    if is_mistaken or strangeness(pixels, "fruit").is_strange:
         flags.append(FLAG)
     elif calibrated is not None and calibrated.spread is not None:
         low, high = _rescale_scores(DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)).tolist()
@@ -136,7 +183,7 @@ def fruit_by_net(
         interval_of = of_count
     else:
         flags.append("ranking_only")
-    objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
+    objects = replace(detections, scores=scores, interval_of=interval_of, notes=(note,), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
 
 
@@ -159,18 +206,16 @@ def fruit_by_colour(
     beyond = channel[channel > around + _LEAST_CONTRAST]
     cut = min(max(float(otsu_threshold(beyond)) - around, 18.0), 45.0) if beyond.size else 18.0
     sure, likely = channel > around + cut, channel > around + 0.6 * cut
-    stats, _, labels = _components(likely, 0)
-    is_fruit = np.zeros(len(stats) + 1, np.bool_)
-    is_fruit[np.unique(labels[sure])] = True
-    is_fruit[0] = False
-    whole = _fill_holes(is_fruit[labels], round(_HIGHLIGHT_SHARE * labels.size))
+    fruit = np.asarray(binary_propagation(sure, np.ones((3, 3)), mask=likely), np.bool_)
+    # Small holes are highlights, which have no colour.
+    whole = fruit | small_parts(~fruit, round(_HIGHLIGHT_SHARE * fruit.size) + 1)
     mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
     radii = distance[distance > 2]
-    notes = ("fruit is what differs from its surroundings by colour, towards red or orange",)
+    note = "fruit is what differs from its surroundings by colour, towards red or orange"
     weak = ("pale_fruit_possible", "low_reliability_fruit_colour")
     if not radii.size:
-        return replace(no_objects(), notes=notes, flags=weak)
+        return replace(no_objects(), notes=(note,), flags=weak)
     width = expected_size_px or 2 * float(np.percentile(radii, 95))
     smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
     centres = _peaks(smooth, max(1, round(0.3 * width)), distance > 0.2 * width)
@@ -181,14 +226,7 @@ def fruit_by_colour(
     scores *= np.minimum(1, diameters / (0.6 * width))
     flags = weak if not strength.size or float(np.median(strength)) < _PALE else weak[1:]
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
-    return _round_components(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, notes, flags)
-
-
-def _fill_holes(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
-    """Fill holes of at most ``largest_px`` pixels in a mask, because highlights on a fruit have no colour."""
-    stats, _, labels = _components(~mask, 0)
-    hole = np.concatenate([[False], stats[:, 4] <= largest_px])
-    return mask | hole[labels]
+    return _round_components(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, note, flags)
 
 
 def _peaks(values: NDArray[np.float32], reach: int, allowed: NDArray[np.bool_]) -> Floats:
@@ -212,17 +250,11 @@ def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> F
 
 
 def _round_components(
-    centres: Floats,
-    diameters: Floats,
-    scores: Floats,
-    shape: tuple[int, ...],
-    notes: tuple[str, ...],
-    flags: tuple[str, ...],
+    centres: Floats, diameters: Floats, scores: Floats, shape: tuple[int, ...], note: str, flags: Sequence[str]
 ) -> CountedObjects:
     half = diameters[:, None] / 2
-    boxes = np.concatenate([centres - half, centres + half], axis=1)
-    boxes = np.clip(boxes, 0, [shape[1], shape[0], shape[1], shape[0]])
-    return CountedObjects(boxes, centres, diameters, scores, round_marks=True, notes=notes, flags=flags)
+    boxes = np.clip(np.hstack([centres - half, centres + half]), 0, [shape[1], shape[0]] * 2)
+    return CountedObjects(boxes, centres, diameters, scores, round_marks=True, notes=(note,), flags=tuple(flags))
 
 
 def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
@@ -249,39 +281,17 @@ def _split_touching(
     centres = centres + np.array([left - 0.5, top - 0.5])
     # Every plant gets an equal share of the area, since the border between plants is not visible.
     diameter = 2 * math.sqrt(float(stat[4]) / len(centres) / math.pi)
-    half = np.array([diameter / 2, diameter / 2])
-    boxes = np.concatenate([centres - half, centres + half], axis=1)
+    boxes = np.hstack([centres - diameter / 2, centres + diameter / 2])
     boxes = np.clip(boxes, [left, top, left, top], [left + across, top + down, left + across, top + down])
     return centres, boxes, np.full(len(centres), diameter)
 
 
-Values = NDArray[np.float32]
-
-_SIZE_STEP = 1.25
-"""Ratio between successive sizes."""
-_RATIO = 1.26
-_FINEST_PX = 5.0
-"""Approximate width, pixels, to which the smallest spots are shrunk; finer detail is ignored."""
-_OVERLAP = 0.65
-"""Distance of two spots, as a share of the sum of their radii, below which only the stronger is kept."""
-_REFERENCE = 90
-
-
-class Blobs(NamedTuple):
-    """Detected spots, strongest first.
-
-    ``centres``: float64 (n, 2), x and y, pixels. ``diameters``: float64 (n,), pixels. ``scores``: float64 (n,),
-    contrast divided by that of a strong spot of the picture (90th percentile), at most 1.
-    """
-
-    centres: Floats
-    diameters: Floats
-    scores: Floats
-
-
-def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
+def _find_blobs(
+    values: Values, diameters_px: tuple[float, float], *, least_strength: float
+) -> tuple[Floats, Floats, Floats]:
     """Detect spots of these diameters (least, largest, pixels) that are brighter than their surroundings by at least
-    ``least_strength``, in units of ``values``; weaker ones are noise."""
+    ``least_strength``, in units of ``values``; weaker ones are noise. Return centres (n, 2), diameters (n,) and scores
+    (n,), strongest first: contrast divided by that of a strong spot of the picture (90th percentile), at most 1."""
     smallest, largest = diameters_px
     shrink = min(1.0, _FINEST_PX / smallest)
     height, width = values.shape
@@ -303,7 +313,7 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
     order = order[_drop_overlapping_spots(centres[order], diameters[order])]
     strengths = strengths[order]
     reference = float(np.percentile(strengths, _REFERENCE)) if strengths.size else 1.0
-    return Blobs(centres[order], diameters[order], np.minimum(1.0, strengths / reference))
+    return centres[order], diameters[order], np.minimum(1.0, strengths / reference)
 
 
 def _response(values: Values, diameter: float) -> Values:
@@ -332,7 +342,7 @@ def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.
     return keep
 
 
-def typical_size_px(values: Values, largest: float) -> float | None:
+def _typical_size_px(values: Values, largest: float) -> float | None:
     """Estimate the typical diameter of spots in a picture from its autocorrelation; None without a minimum.
 
     The mean over directions has its first minimum at the shift that moves spots onto gaps, about their diameter.
@@ -355,3 +365,184 @@ def typical_size_px(values: Values, largest: float) -> float | None:
         if radial[lag] <= radial[lag - 1] and radial[lag] < radial[lag + 1]:
             return lag / shrink
     return None
+
+
+def overlaps(one: Floats, two: Floats) -> Floats:
+    """Return the intersection over union of boxes ``one`` (k, 4) and ``two`` (m, 4) as (k, m), 0 to 1."""
+    low = np.maximum(one[:, None, :2], two[None, :, :2])
+    high = np.minimum(one[:, None, 2:], two[None, :, 2:])
+    joint = np.clip(high - low, 0, None).prod(axis=2)
+    areas = [np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=1) for boxes in (one, two)]
+    return joint / np.maximum(areas[0][:, None] + areas[1][None, :] - joint, 1e-12)
+
+
+def _drop_duplicates(detections: CountedObjects) -> CountedObjects:
+    """Keep the best of boxes, sorted best first, that overlap by more than half (IoU), whatever their class: greedy
+    non-maximum suppression, so a box that overlaps only removed boxes is kept."""
+    keep = np.ones(len(detections), np.bool_)
+    for place in range(len(detections)):
+        if keep[place]:
+            rest = np.flatnonzero(keep[place + 1 :]) + place + 1
+            alike = overlaps(detections.boxes[place : place + 1], detections.boxes[rest])[0] > 0.5
+            keep[rest[alike]] = False
+    return detections.chosen(keep)
+
+
+def boxes_of_maps(
+    heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, stride: int = 4
+) -> CountedObjects:
+    """Convert the maps of one picture to objects in its pixels, best first, without duplicates. ``heat``: (classes,
+    rows, columns), zero except at peaks; ``distances``: (4, rows, columns), pixels from the middle of a cell of
+    ``stride`` pixels to the left, top, right and bottom."""
+    kinds, rows, columns = np.nonzero(heat >= least)
+    scores = heat[kinds, rows, columns]
+    order = np.argsort(-scores, kind="stable")[:_MOST_PEAKS]
+    kinds, rows, columns, scores = kinds[order], rows[order], columns[order], scores[order]
+    x, y = (columns + 0.5) * stride, (rows + 0.5) * stride
+    left, top, right, bottom = distances[:, rows, columns].astype(np.float64)
+    boxes: Floats = np.stack([x - left, y - top, x + right, y + bottom], axis=1)
+    return _drop_duplicates(join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
+
+
+def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
+    """Return the start and end of each tile along one axis, of equal length, at most ``side`` pixels, that overlap by
+    at least ``overlap``; and the start and end of the part whose objects belong to it alone."""
+    count = 1 if length <= side else -(-(length - overlap) // (side - overlap))
+    starts = [round(number * max(0, length - side) / max(1, count - 1)) for number in range(count)]
+    ends = [min(length, start + side) for start in starts]
+    meet = [0, *((end + start) // 2 for end, start in zip(ends[:-1], starts[1:], strict=True)), length]
+    return [(starts[k], ends[k], meet[k], meet[k + 1]) for k in range(count)]
+
+
+def detect_in_tiles(
+    pixels: NDArray[np.uint8],
+    detect: Callable[[NDArray[np.uint8]], CountedObjects],
+    *,
+    scale: float,
+    side: int,
+    overlap: int,
+) -> CountedObjects:
+    """Detect all objects of a picture, in its pixels, in tiles of ``side`` pixels after it is resized by ``scale``.
+    ``overlap``: at least the size of the largest object, or every tile cuts it."""
+    height, width = pixels.shape[:2]
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    parts: list[CountedObjects] = []
+    across, down = (_stretches(length, side, overlap) for length in size)
+    for (y0, y1, core_y0, core_y1), (x0, x1, core_x0, core_x1) in product(down, across):
+        detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).scaled(1.0, x0, y0)
+        # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
+        inside = np.clip(detections.centres, 0, np.array(size) - 1e-6)
+        parts.append(replace(detections, centres=inside).centred_in((core_x0, core_y0, core_x1, core_y1)))
+    detections = _drop_duplicates(join_objects(parts))
+    ratio = np.array([width / size[0], height / size[1]] * 2)
+    boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])
+    return objects_in_boxes(boxes, detections.scores, detections.classes)
+
+
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
+class CountCalibration(DescriptionPart):
+    """Counts on photographs outside the training set, written by ``training/calibrate_fruit_counts.py``.
+
+    ``threshold``: least score at which counts have no bias. ``spread``: half-width of the 90 % interval divided by the
+    number of unsure boxes plus :data:`ADDED`; None if there are too few photographs, or it is so wide that it says
+    little.
+    """
+
+    threshold: Share
+    spread: Annotated[FiniteFloat, Field(ge=0)] | None
+
+
+class BoxFigures(DescriptionPart):
+    """Accuracy of boxes at IoU 0.5 on photographs outside the training set."""
+
+    f1: Share
+
+
+class FruitNetInfo(DescribedNet):
+    """Description of the fruit net."""
+
+    classes: tuple[FruitName, ...]
+    stride: Annotated[int, Field(ge=1, le=32)]
+    figures: dict[FruitName, BoxFigures]
+    counts: dict[FruitName, CountCalibration]
+
+
+class FruitNet(NamedTuple):
+    info: FruitNetInfo
+    session: Any
+
+    def detect(self, pixels: NDArray[np.uint8]) -> CountedObjects:
+        """Detect fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
+        height, width = pixels.shape[:2]
+        rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
+        image = np.zeros((1, 3, rows, columns), np.float32)
+        image[0, :, :height, :width] = pixels.transpose(2, 0, 1) / np.float32(255)
+        try:
+            heat, distances = self.session.run(["heat", "distances"], {"image": image})
+        except Exception as error:  # ONNX Runtime raises its own exception types
+            raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
+        detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
+        return detections.centred_in((-np.inf, -np.inf, width, height))
+
+    def count_interval(self, fruit: FruitName, count: int, unsure: int) -> tuple[float, float] | None:
+        """Return the interval of about 90 % of true counts; None if the fruit has no calibrated one.
+
+        ``unsure``: number of boxes with a score in :data:`UNSURE`.
+        """
+        spread = self.info.counts[fruit].spread
+        if spread is None:
+            return None
+        low, high = whole_bounds(np.array(count), np.array(spread * (unsure + ADDED)))
+        return float(low), float(high)
+
+
+def whole_bounds(
+    count: NDArray[np.number[Any]], half: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and greatest whole number, 0 or more, within ``half`` of the counts: fruits are whole."""
+    margin = 1e-9
+    return np.maximum(0.0, np.ceil(count - half - margin)) + 0.0, np.floor(count + half + margin)
+
+
+def share_of_others(found: CountedObjects, asked: list[int]) -> float:
+    """Return the share of fruit whose class is not asked for, by squared scores: sure boxes weigh more."""
+    assert found.classes is not None
+    weights = found.scores**2
+    return float(weights[~np.isin(found.classes, asked)].sum() / max(float(weights.sum()), 1e-9))
+
+
+@lru_cache(maxsize=1)
+def load_fruit_net() -> FruitNet:
+    return read_fruit_net(shipped_file("nets/fruits.json"))
+
+
+def read_fruit_net(description: Path) -> FruitNet:
+    """Read the net of a description; its weights are in the same folder."""
+    return FruitNet(*read_whole_net(description, FruitNetInfo, what=_WHAT, hint=_HINT))
+
+
+def find_fruit(
+    net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
+) -> tuple[CountedObjects, tuple[float, ...], float]:
+    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales
+    searched and the share of fruit of other kinds. Without an expected size, pictures larger than an orchard tile
+    are also searched at coarser scales, in steps of two, and the better of boxes found at two scales is kept."""
+    longest, area = max(pixels.shape[:2]), pixels.shape[0] * pixels.shape[1]
+    if expected_size_px is not None:
+        scales = [sum(TYPICAL_PX[fruit] for fruit in fruits) / len(fruits) / expected_size_px]
+    else:
+        scales = [ORCHARD_SCALE]
+        while scales[-1] * longest > 2 * TILE_PX:
+            scales.append(scales[-1] / 2)
+    most = math.sqrt(_MOST_PX / area)
+    scales = sorted({min(scale, most) for scale in scales}, reverse=True)
+    parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
+    detections = _drop_duplicates(join_objects(parts)) if len(parts) > 1 else parts[0]
+    assert detections.classes is not None
+    asked = [net.info.classes.index(fruit) for fruit in fruits]
+    found = detections.chosen(np.isin(detections.classes, asked))
+    return found, tuple(scales), share_of_others(detections, asked)

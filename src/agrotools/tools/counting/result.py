@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,10 +94,11 @@ class CountedObjects:
         boxes, centres = self.boxes * factor + np.tile(corner, 2), self.centres * factor + corner
         return replace(self, boxes=boxes, centres=centres, diameters=self.diameters * factor)
 
-    def centred_in(self, box: Sequence[float]) -> "CountedObjects":
+    def centred_in(self, box: Sequence[float], least_score: float = 0.0) -> "CountedObjects":
         """Return the objects with their centre in a box, so that the parts of a picture add up to the whole."""
         x, y = self.centres.T
-        return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
+        inside = (x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3])
+        return self.chosen(inside & (self.scores >= least_score))
 
 
 def objects_in_boxes(boxes: Floats, scores: Floats, classes: NDArray[np.int64] | None = None) -> CountedObjects:
@@ -123,34 +124,38 @@ def join_objects(parts: Sequence[CountedObjects]) -> CountedObjects:
     return joint.chosen(np.lexsort((x, y, *falling)))
 
 
-def count_result(
-    objects: CountedObjects,
-    mode: Detector,
-    target: str,
-    *,
-    interval: tuple[float, float] | None,
-    shown: NDArray[np.uint8],
-    shown_per_px: float,
-    region: Box | None,
-    measured_px: float,
-    gsd_m: float | None,
-    return_boxes: bool,
-    notes: tuple[str, ...],
-    flags: tuple[str, ...],
-) -> ObjectCount:
-    """Summarise the count, draw it on ``shown`` (``shown_per_px`` pixels of it per pixel analysed) and save the
-    artifacts. ``measured_px``: pixels with data in the counted part."""
+class Counted(NamedTuple):
+    """Objects counted in a picture.
+
+    ``shown``: picture to draw them on, uint8 (rows, columns, 3), with ``shown_per_px`` pixels per pixel analysed.
+    ``region``: in pixels of the image, None for all of it. ``measured_px``: pixels with data in the counted part.
+    """
+
+    objects: CountedObjects
+    interval: tuple[float, float] | None
+    shown: NDArray[np.uint8]
+    shown_per_px: float
+    region: Box | None
+    measured_px: float
+    gsd_m: float | None
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def count_result(found: Counted, mode: Detector, target: str, return_boxes: bool) -> ObjectCount:
+    """Summarise the count, draw it and save the artifacts."""
+    objects, gsd_m, notes = found.objects, found.gsd_m, found.notes
     count = len(objects)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)
     more: list[str] = [] if gsd_m is not None else ["no_scale"]
     if return_boxes and count > MOST_LISTED:
         more.append("boxes_truncated")
         notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
-    area_ha = None if gsd_m is None else measured_px * gsd_m**2 / 10_000
+    area_ha = None if gsd_m is None else found.measured_px * gsd_m**2 / 10_000
     size = float(np.median(objects.diameters)) if count else None
     return ObjectCount(
         count=count,
-        count_interval=interval,
+        count_interval=found.interval,
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,
@@ -161,9 +166,9 @@ def count_result(
         mode=mode,
         gsd_m=gsd_m,
         table=save_artifact("objects.csv", "table", _table(objects)),
-        overlay=_overlay(objects, mode, target, shown, shown_per_px, region, gsd_m),
+        overlay=save_artifact("objects_overlay.png", "overlay", _overlay(found, mode, target)),
         notes=(*notes, *objects.notes),
-        flags=tuple(dict.fromkeys((*flags, *objects.flags, *more))),
+        flags=tuple(dict.fromkeys((*found.flags, *objects.flags, *more))),
     )
 
 
@@ -177,39 +182,25 @@ def _table(objects: CountedObjects) -> bytes:
     return out.getvalue().encode()
 
 
-def _overlay(
-    objects: CountedObjects,
-    mode: Detector,
-    target: str,
-    shown: NDArray[np.uint8],
-    per_px: float,
-    region: Box | None,
-    gsd_m: float | None,
-) -> Artifact:
-    enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
+def _overlay(found: Counted, mode: Detector, target: str) -> NDArray[np.uint8]:
+    per_px, part = found.shown_per_px, None
+    enlarge = max(1, _SMALLEST_SIDE // max(found.shown.shape[:2]))
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []
-    drawn = objects.scaled(per_px)
-    rows = np.column_stack([drawn.centres, drawn.diameters, drawn.boxes]).tolist()
-    for x, y, diameter, *box in rows:
+    drawn = found.objects.scaled(per_px)
+    for x, y, diameter, *box in np.column_stack([drawn.centres, drawn.diameters, drawn.boxes]).tolist():
         if mode == "crown_chm":
             marks.append(Mark(ORANGE, circle_points(x, y, max(1.0 / enlarge, diameter / 12))))
-        marks.append(Mark(colour, circle_points(x, y, diameter / 2) if objects.round_marks else box_points(box)))
-    what = f"{len(objects)} x {target} ({mode})"
-    legend = [(colour, "found")]
-    if mode == "crown_chm":
-        legend = [(SKY_BLUE, "crown"), (ORANGE, "top")]
-    part = None
-    if region is not None:
-        x0, y0, x1, y1 = (round(edge * per_px) for edge in region)
+        marks.append(Mark(colour, circle_points(x, y, diameter / 2) if drawn.round_marks else box_points(box)))
+    if found.region is not None:
+        x0, y0, x1, y1 = (round(edge * per_px) for edge in found.region)
         part = (x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
-    picture = draw_marks(
-        shown,
+    return draw_marks(
+        found.shown,
         marks,
-        legend=legend,
+        legend=[(SKY_BLUE, "crown"), (ORANGE, "top")] if mode == "crown_chm" else [(colour, "found")],
         region=part,
-        gsd_m=None if gsd_m is None else gsd_m / per_px,
-        title=what,
+        gsd_m=None if found.gsd_m is None else found.gsd_m / per_px,
+        title=f"{len(drawn)} x {target} ({mode})",
         zoom=enlarge,
     )
-    return save_artifact("objects_overlay.png", "overlay", picture)

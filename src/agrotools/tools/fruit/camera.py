@@ -5,7 +5,7 @@ Depth is the distance of each pixel's surface along the optical axis. Supported 
 (pickles) are never read.
 """
 
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +23,7 @@ _DIAGONAL_35MM = 43.2666
 """Diagonal of a 36 x 24 mm frame, which the 35 mm equivalent focal length refers to (CIPA DCG-001)."""
 
 
-@dataclass(frozen=True)
-class Camera:
+class Camera(NamedTuple):
     """Camera without lens distortion, looking along +z, with x to the right and y down.
 
     ``fx_px``, ``fy_px``: focal length in pixels. ``cx_px``, ``cy_px``: intersection of the optical axis with the
@@ -54,43 +53,22 @@ class Camera:
         return (self.fx_px * points[..., 0] / depth + self.cx_px, self.fy_px * points[..., 1] / depth + self.cy_px)
 
 
-def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str) -> Camera:
-    """Scale a camera calibrated at one picture size (width, height) to another: fx * W / W_calibrated. ToolError
-    ``shape_mismatch`` if the aspect ratios differ, so that one picture is a crop of the other."""
-    across, down = size[0] / calibrated[0], size[1] / calibrated[1]
-    if abs(across / down - 1) > _SAME_SHAPE:
-        raise ToolError(
-            "shape_mismatch",
-            f"the intrinsics belong to {calibrated[0]} x {calibrated[1]} pixels, {name} is {size[0]} x {size[1]}: "
-            "not the same picture resized",
-            argument="fx_px",
-            hint="pass the intrinsics of this picture; for a crop, shift cx_px and cy_px by its corner",
-        )
-    return Camera(camera.fx_px * across, camera.fy_px * down, camera.cx_px * across, camera.cy_px * down)
-
-
-def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
+def _focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
     """Return the focal length in pixels from the 35 mm equivalent in the EXIF data of a photograph, None without one.
 
     The value is an estimate: the equivalent is rounded to whole millimetres, refers to the diagonal, and ignores crops.
     """
     from PIL import Image
 
-    kind = file_format(path)
-    if kind not in PHOTO_FORMATS:
-        return None
-    try:
-        with Image.open(path, formats=[PHOTO_FORMATS[kind]]) as image:
-            value = float(image.getexif().get_ifd(0x8769).get(0xA405, 0))
-    except Exception:  # a damaged EXIF block is ignored
-        return None
-    if not 5 <= value <= 2000:
-        return None
-    return value / _DIAGONAL_35MM * float(np.hypot(*size))
+    kind, value = file_format(path), 0.0
+    with suppress(Exception):  # a damaged EXIF block is ignored
+        if kind in PHOTO_FORMATS:
+            with Image.open(path, formats=[PHOTO_FORMATS[kind]]) as image:
+                value = float(image.getexif().get_ifd(0x8769).get(0xA405, 0))
+    return value / _DIAGONAL_35MM * float(np.hypot(*size)) if 5 <= value <= 2000 else None
 
 
-@dataclass(frozen=True)
-class CameraArguments:
+class CameraArguments(NamedTuple):
     """Camera arguments of a call, all optional."""
 
     fx_px: float | None = None
@@ -105,7 +83,7 @@ class CameraArguments:
 
 class ChosenCamera(NamedTuple):
     camera: Camera
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
 
 
@@ -118,41 +96,35 @@ def choose_camera(
         raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
     _refuse_one_of("focal_mm", "sensor_width_mm", arguments, hint="pass both, or fx_px alone")
     _refuse_one_of("calibrated_width_px", "calibrated_height_px", arguments)
-    flags: tuple[str, ...] = ()
     width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
     calibrated = None if width is None or height is None else (width, height)
+    inner = known.intrinsics if known else None
     if arguments.fx_px is not None:
         calibrated = calibrated or size
         camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
-        camera = camera_at_size(camera, calibrated, size, name)
-        notes = [f"fx = {camera.fx_px:.1f} px{_scaling_note(calibrated, size)}"]
-        if arguments.cx_px is None or arguments.cy_px is None:
-            notes.append("optical axis taken through the middle of the picture")
-        if not 0.2 <= camera.fx_px / max(size) <= 20:
-            flags = ("unusual_focal_length",)
-        return ChosenCamera(camera, tuple(notes), flags)
+        camera, note = _camera_at_size(camera, calibrated, size, name)
+        is_middle = arguments.cx_px is None or arguments.cy_px is None
+        notes = (note, "optical axis taken through the middle of the picture") if is_middle else (note,)
+        is_usual = 0.2 <= camera.fx_px / max(size) <= 20
+        return ChosenCamera(camera, notes, () if is_usual else ("unusual_focal_length",))
     if arguments.focal_mm is not None and arguments.sensor_width_mm is not None:
         focal_mm, sensor_mm = arguments.focal_mm, arguments.sensor_width_mm
         focal = focal_mm / sensor_mm * size[0]
         note = f"focal length {focal:.1f} px from {focal_mm:g} mm and a sensor {sensor_mm:g} mm wide"
         return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note + ", which the picture fills",))
-    if known is not None and known.intrinsics is not None:
-        inner = known.intrinsics
+    if known is not None and inner is not None:
         if calibrated is None:
             calibrated = (known.width_px, known.height_px) if known.width_px and known.height_px else size
-        camera = camera_at_size(Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px), calibrated, size, name)
-        note = f"intrinsics of the file, fx = {camera.fx_px:.1f} px{_scaling_note(calibrated, size)}"
-        return ChosenCamera(camera, (note,))
-    focal = focal_from_exif(image, size)
+        camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
+        camera, note = _camera_at_size(camera, calibrated, size, name)
+        return ChosenCamera(camera, (f"intrinsics of the file, {note}",))
+    focal = _focal_from_exif(image, size)
     if focal is None:
         why = f"the focal length of the camera behind {name} is not known, so pixels cannot be turned into millimetres"
         hint = "pass fx_px (pixels), or focal_mm with sensor_width_mm"
         raise ToolError("missing_metadata", why, argument="fx_px", hint=hint)
-    return ChosenCamera(
-        _camera_with_centre(arguments, focal, focal, size),
-        (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
-        ("estimated_intrinsics",),
-    )
+    note = f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent"
+    return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note,), ("estimated_intrinsics",))
 
 
 def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
@@ -161,14 +133,26 @@ def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, 
     return Camera(fx_px, fy_px, cx_px, cy_px)
 
 
+def _camera_at_size(
+    camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str
+) -> tuple[Camera, str]:
+    """Scale a camera calibrated at one picture size (width, height) to another: fx * W / W_calibrated. ToolError
+    ``shape_mismatch`` if the aspect ratios differ, so that one picture is a crop of the other."""
+    across, down = size[0] / calibrated[0], size[1] / calibrated[1]
+    if abs(across / down - 1) > _SAME_SHAPE:
+        sizes = f"{calibrated[0]} x {calibrated[1]} pixels, {name} is {size[0]} x {size[1]}"
+        why = f"the intrinsics belong to {sizes}: not the same picture resized"
+        hint = "pass the intrinsics of this picture; for a crop, shift cx_px and cy_px by its corner"
+        raise ToolError("shape_mismatch", why, argument="fx_px", hint=hint)
+    scaled = Camera(camera.fx_px * across, camera.fy_px * down, camera.cx_px * across, camera.cy_px * down)
+    note = "" if calibrated == size else f", scaled from {calibrated[0]} x {calibrated[1]} pixels"
+    return scaled, f"fx = {scaled.fx_px:.1f} px{note}"
+
+
 def _refuse_one_of(first: str, second: str, arguments: CameraArguments, hint: str | None = None) -> None:
     lacking = [name for name in (first, second) if getattr(arguments, name) is None]
     if len(lacking) == 1:
         raise ToolError("invalid_argument", f"{first} and {second} belong together", argument=lacking[0], hint=hint)
-
-
-def _scaling_note(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
-    return "" if calibrated == size else f", scaled from {calibrated[0]} x {calibrated[1]} pixels"
 
 
 _NUMPY = b"\x93NUMPY"
@@ -177,17 +161,11 @@ _NEAREST_MM, _FARTHEST_MM = 20.0, 200_000.0
 """Range of the median depth, mm, of any depth camera; a median outside means that the unit is wrong."""
 
 
-@dataclass(frozen=True, eq=False)
-class DepthMap:
+class DepthMap(NamedTuple):
     """Depth per pixel. ``mm``: float32 (rows, columns), NaN for pixels without a measurement."""
 
     mm: NDArray[np.float32]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height, pixels."""
-        return self.mm.shape[1], self.mm.shape[0]
+    note: str
 
 
 def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None = None) -> DepthMap:
@@ -199,13 +177,12 @@ def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None
     """
     name = shown_as or path.name
     stored = _depth_from_array(path, name) if _is_array(path) else _depth_from_image(path, name)
-    if stored.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            valid = np.isfinite(stored) & (stored > 0)
-    else:
+    with np.errstate(invalid="ignore"):
         valid = stored > 0
-        if stored.dtype.itemsize <= 2:
-            valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
+    if stored.dtype.kind == "f":
+        valid &= np.isfinite(stored)
+    elif stored.dtype.itemsize <= 2:
+        valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
     if not valid.any():
         why = f"{name} holds no depth anywhere: all values are 0, negative or missing"
         hint = "pass the depth that belongs to this image, or distance_mm"
@@ -218,14 +195,12 @@ def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None
             why = f"the unit of {name} is not known, and millimetres they are not: the median value is {median:.4g}"
             hint = "pass depth_unit_mm: 1000 for metres, 0.1 for tenths of a millimetre"
             raise ToolError("missing_metadata", why, argument="depth_unit_mm", hint=hint)
-        raise ToolError(
-            "invalid_argument",
-            f"with depth_unit_mm = {unit_mm:g} the median depth of {name} is {median:.4g} mm, which no camera measures",
-            argument="depth_unit_mm",
-            hint="depth_unit_mm is what one step of the stored values is, in millimetres: 1000 for metres",
-        )
+        what = f"the median depth of {name} is {median:.4g} mm"
+        why = f"with depth_unit_mm = {unit_mm:g} {what}, which no camera measures"
+        hint = "depth_unit_mm is what one step of the stored values is, in millimetres: 1000 for metres"
+        raise ToolError("invalid_argument", why, argument="depth_unit_mm", hint=hint)
     interpretation = "as millimetres: depth_unit_mm was not given" if unit_mm is None else f"in steps of {unit_mm:g} mm"
-    return DepthMap(mm, (f"depth values taken {interpretation}; {100 * valid.mean():.0f} % of pixels have one",))
+    return DepthMap(mm, f"depth values taken {interpretation}; {100 * valid.mean():.0f} % of pixels have one")
 
 
 def _is_array(path: Path) -> bool:

@@ -4,19 +4,19 @@ Touching fruits are split at the necks between them (watershed of the distance t
 1979) and at jumps of depth. In a given box the fruit is the area of its colour. If the colour does not distinguish it
 from leaves, graph cuts separate it from the surroundings of the box (GrabCut, Rother et al. 2004) with depth as a hint.
 
-Fruits are searched with the net of :mod:`agrotools.tools.counting.fruit_net`, where it knows the kind, else by colour.
+Fruits are searched with the net of :mod:`agrotools.tools.counting.methods`, where it knows the kind, else by colour.
 
 Colour: a channel of Lab in which the fruit differs from the foliage (redder or more orange), thresholds relative to
 the foliage of the same picture, and hysteresis. Pale and green fruit does not differ, which ``contrast`` shows. CIE
 Lab: CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import find_objects
+from scipy.ndimage import binary_propagation, find_objects
 from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
@@ -39,73 +39,8 @@ from agrotools.vision import Box
 _LEAST, _MOST = 12.0, 32.0
 """Range of the threshold above the foliage, Lab units."""
 _LOW_SHARE = 0.6
-
-
-@dataclass(frozen=True, eq=False)
-class FruitMask:
-    """Pixels of fruit found by colour.
-
-    ``mask``: bool (rows, columns). ``channel``: float32, smoothed colour channel that distinguishes the fruit.
-    ``contrast``: median of the channel over fruit minus the median over the rest, Lab units; 0 without fruit.
-    """
-
-    mask: NDArray[np.bool_]
-    channel: NDArray[np.float32]
-    contrast: float
-
-
-def find_fruit_pixels(
-    pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
-) -> FruitMask:
-    """Separate fruit from everything else by colour; ``valid``: pixels with data, None for all."""
-    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
-    towards_a, towards_b = colour_direction(fruit)
-    raw = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
-    channel = np.asarray(cv2.GaussianBlur(raw.astype(np.float32), (0, 0), 0.8), np.float32)
-    seen = channel[valid] if valid is not None else channel.ravel()
-    if not seen.size:
-        return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
-    foliage = float(np.median(seen))
-    lowest, highest = float(seen.min()), float(seen.max())
-    if highest - lowest < _LEAST:
-        return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
-    scaled = np.clip((seen - lowest) * (255 / (highest - lowest)), 0, 255).astype(np.uint8)
-    level, _ = cv2.threshold(scaled.reshape(-1, 1), 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
-    otsu = lowest + level * (highest - lowest) / 255
-    high = float(np.clip(otsu, foliage + _LEAST, foliage + _MOST))
-    low = foliage + _LOW_SHARE * (high - foliage)
-    weak = channel > low
-    if valid is not None:
-        weak &= valid
-    count, components = cv2.connectedComponents(weak.astype(np.uint8), connectivity=4)
-    labels = np.asarray(components, np.int32)
-    sure = np.zeros(count, np.bool_)
-    sure[np.unique(labels[weak & (channel > high)])] = True
-    sure[0] = False
-    mask = sure[labels]
-    rest = ~mask if valid is None else valid & ~mask
-    contrast = float(np.median(channel[mask]) - np.median(channel[rest])) if mask.any() and rest.any() else 0.0
-    return FruitMask(mask, channel, contrast)
-
-
-def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: int) -> NDArray[np.bool_]:
-    """Move the edge of a mask to where the colour is halfway between the fruit and its surroundings.
-
-    A blurred edge crosses the halfway level at the position of the sharp edge; a lower threshold would make all fruit
-    larger. ``around``: width of the surroundings, pixels.
-    """
-    width = max(1, around)
-    core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(np.bool_)
-    grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_)
-    ring = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=2 + width).astype(np.bool_) & ~grown
-    if not core.any() or not ring.any():
-        return mask
-    inside, outside = float(np.median(channel[core])), float(np.median(channel[ring]))
-    if inside - outside < _LEAST / 2:
-        return mask
-    return grown & (channel > (inside + outside) / 2)
-
-
+_AROUND_PX = 4
+_SQUARE = np.ones((3, 3), np.uint8)
 _NO_CONTRAST = 13.0
 """Contrast below which twigs and soil are as likely as fruit; such pictures are not searched by colour."""
 _CLEAR = 50.0
@@ -127,8 +62,61 @@ _LEAST_PIXELS = 12
 _PAD = 3
 
 
-@dataclass(frozen=True, eq=False)
-class FoundFruits:
+class FruitMask(NamedTuple):
+    """Pixels of fruit found by colour.
+
+    ``mask``: bool (rows, columns). ``channel``: float32, smoothed colour channel that distinguishes the fruit.
+    ``contrast``: median of the channel over fruit minus the median over the rest, Lab units; 0 without fruit.
+    """
+
+    mask: NDArray[np.bool_]
+    channel: NDArray[np.float32]
+    contrast: float
+
+
+def find_fruit_pixels(
+    pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
+) -> FruitMask:
+    """Separate fruit from everything else by colour; ``valid``: pixels with data, None for all."""
+    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
+    towards_a, towards_b = colour_direction(fruit)
+    raw = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
+    channel = np.asarray(cv2.GaussianBlur(raw.astype(np.float32), (0, 0), 0.8), np.float32)
+    seen = channel[valid] if valid is not None else channel.ravel()
+    lowest, highest = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 0.0)
+    if highest - lowest < _LEAST:
+        return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
+    foliage = float(np.median(seen))
+    scaled = np.clip((seen - lowest) * (255 / (highest - lowest)), 0, 255).astype(np.uint8)
+    level, _ = cv2.threshold(scaled.reshape(-1, 1), 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
+    otsu = lowest + level * (highest - lowest) / 255
+    high = float(np.clip(otsu, foliage + _LEAST, foliage + _MOST))
+    low = foliage + _LOW_SHARE * (high - foliage)
+    weak = channel > low if valid is None else valid & (channel > low)
+    mask = np.asarray(binary_propagation(weak & (channel > high), mask=weak), np.bool_)
+    rest = ~mask if valid is None else valid & ~mask
+    contrast = float(np.median(channel[mask]) - np.median(channel[rest])) if mask.any() and rest.any() else 0.0
+    return FruitMask(mask, channel, contrast)
+
+
+def _half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Move the edge of a mask to where the colour is halfway between the fruit and its surroundings.
+
+    A blurred edge crosses the halfway level at the position of the sharp edge; a lower threshold would make all fruit
+    larger.
+    """
+    core = cv2.erode(mask.astype(np.uint8), _SQUARE).astype(np.bool_)
+    grown = cv2.dilate(mask.astype(np.uint8), _SQUARE, iterations=2).astype(np.bool_)
+    ring = cv2.dilate(mask.astype(np.uint8), _SQUARE, iterations=2 + _AROUND_PX).astype(np.bool_) & ~grown
+    if not core.any() or not ring.any():
+        return mask
+    inside, outside = float(np.median(channel[core])), float(np.median(channel[ring]))
+    if inside - outside < _LEAST / 2:
+        return mask
+    return grown & (channel > (inside + outside) / 2)
+
+
+class FoundFruits(NamedTuple):
     """Fruits of a region. ``with_net``: whether the net found them. ``by_colour``: share that colour alone outlines."""
 
     fruits: list[FruitMeasurement]
@@ -184,15 +172,9 @@ def fruit_in_box(
         return None, enough
     longest = max(box[2] - box[0], box[3] - box[1])
     limits = _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
-    segment = Segment(part, (x0, y0), box)
-    return measure(view, segment, near=_allowed_middle(view, box), radius_limits_px=limits), enough
-
-
-def _allowed_middle(view: View, box: Box) -> Cone:
-    """Return the cone that must contain the centre of the fruit in the box."""
-    x0, y0, x1, y1 = box
-    axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
-    return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
+    middle = view.camera.rays(np.array((box[0] + box[2]) / 2), np.array((box[1] + box[3]) / 2))
+    near = Cone(middle, float(np.arctan(_OFF_MIDDLE * longest / view.camera.focal_px)))
+    return measure(view, Segment(part, (x0, y0), box), near=near, radius_limits_px=limits), enough
 
 
 def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
@@ -215,7 +197,7 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
         depth = surface_depth(view, Segment(piece, (x0, y0)))
         if surface is None or depth is None or abs(depth - surface) < _JUMP_MM:
             fruit_mask |= piece
-    moved = half_level(colour.channel[y0:y1, x0:x1], fruit_mask, 4)
+    moved = _half_level(colour.channel[y0:y1, x0:x1], fruit_mask)
     return moved & (fruit_mask | (labels == 0))
 
 
@@ -246,7 +228,7 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     rim = 1 if min(piece.shape) > 1 else 2
     padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
     inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
-    highest = (inner == cv2.dilate(inner, np.ones((3, 3), np.uint8))) & (inner > 0)
+    highest = (inner == cv2.dilate(inner, _SQUARE)) & (inner > 0)
     if cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2:  # a single top, so no neck
         return piece.astype(np.int32)
     # The difference to the reconstruction marks the top of each hill; hills that share a high saddle count as one.
@@ -268,7 +250,7 @@ def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
             continue
         rows, columns = (slice(max(0, part.start - _PAD), part.stop + _PAD) for part in where)
         cut = labels[rows, columns]
-        segment_mask = half_level(channel[rows, columns], cut == number, 4) & ((cut == number) | (cut == 0))
+        segment_mask = _half_level(channel[rows, columns], cut == number) & ((cut == number) | (cut == 0))
         segment = Segment(segment_mask, (x0 + columns.start, y0 + rows.start))
         if segment_mask.any() and _large_enough(view, segment):
             segments.append(segment)
@@ -286,11 +268,10 @@ def _large_enough(view: View, segment: Segment) -> bool:
 
 def _depth_jumps(depth: Depth) -> Mask:
     """Find pixels where depth changes within three pixels by more than the roundness of a fruit explains."""
-    low = np.where(np.isfinite(depth), depth, np.float32(1e9)).astype(np.float32)
-    high = np.where(np.isfinite(depth), depth, np.float32(-1e9)).astype(np.float32)
-    kernel = np.ones((3, 3), np.uint8)
-    span = cv2.dilate(high, kernel) - cv2.erode(low, kernel)
-    return np.isfinite(depth) & (span > _JUMP_MM) & (span < 1e8)
+    known = np.isfinite(depth)
+    low, high = (np.where(known, depth, np.float32(far)) for far in (1e9, -1e9))
+    span = cv2.dilate(high, _SQUARE) - cv2.erode(low, _SQUARE)
+    return known & (span > _JUMP_MM) & (span < 1e8)
 
 
 def _drop_duplicates(fruits: list[FruitMeasurement]) -> list[FruitMeasurement]:
@@ -317,10 +298,10 @@ def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
     main = int(np.argmax(central))
     if central[main] <= 0:
         return None
-    main_labels = [
-        k for k in range(1, count) if k == main or stats[k, cv2.CC_STAT_AREA] > 0.1 * stats[main, cv2.CC_STAT_AREA]
-    ]
-    return np.isin(labels, main_labels)
+    areas = np.asarray(stats)[:, cv2.CC_STAT_AREA]
+    is_main = areas > 0.1 * areas[main]
+    is_main[0] = False
+    return is_main[labels]
 
 
 def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:

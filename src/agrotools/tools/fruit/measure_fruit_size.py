@@ -1,17 +1,17 @@
 """Sizes of the fruits in a picture."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
 from agrotools.tools.counting.count_objects import NET_FILES
-from agrotools.tools.fruit.result import Fruit, FruitInputs, FruitSizes, fruit_result
+from agrotools.tools.fruit.result import Fruit, FruitSizes, fruit_result
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
@@ -38,13 +38,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
-    of_camera = [field.name for field in fields(CameraArguments)]
-    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in of_camera}))
+    of_camera = CameraArguments._fields
+    intrinsics = CameraArguments(*cast(Any, [call[name] for name in of_camera]))
     if size is None or (intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)):
         return call
     camera = choose_camera(intrinsics, file, Path(str(call["image"])), size, str(call["image"])).camera
-    seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
-    return {**drop_arguments(call, *of_camera), **{name: round_converted(value) for name, value in seen.items()}}
+    seen = {name: round_converted(value) for name, value in camera._asdict().items()}
+    return {**drop_arguments(call, *of_camera), **seen}
 
 
 @tool(category="measurement", version="2", resolves=_resolve, data_files=NET_FILES)
@@ -104,11 +104,14 @@ def measure_fruit_size(
     chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
     box, clipped = clipped_region(region, *size, name)
     colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
+    part = np.s_[box[1] : box[3], box[0] : box[2]]
+    inside = colour.mask[part]
+    depth_of_fruit = None if measured is None else np.isfinite(measured.mm[part][inside])
     limits = float(min_diameter_mm), float(max_diameter_mm)
     view = View(chosen.camera, colour.mask, None if measured is None else measured.mm, far, limits)
     notes, flags = [*picture.notes, *chosen.notes], [*picture.flags, *chosen.flags, *clipped]
     if measured is not None:
-        notes += measured.notes
+        notes.append(measured.note)
     else:
         flags.append("one_distance_for_all")
     if picture.is_grey:
@@ -132,23 +135,12 @@ def measure_fruit_size(
             flags.append("pale_fruit_possible")
         if is_strange:
             flags.append(FLAG)
-        if measured is not None:
-            flags += _sparse_depth_flags(measured, colour, box)
+        if depth_of_fruit is not None and depth_of_fruit.size and depth_of_fruit.mean() < _SPARSE_DEPTH:
+            flags.append("depth_sparse")  # so fruits are missed
     if not fruits:
-        raise _no_fruits(name, measured, colour, box, boxes)
-    return fruit_result(
-        FruitInputs(
-            pixels=picture.pixels,
-            view=view,
-            fruits=fruits,
-            region=None if region is None else box,
-            min_visibility=min_visibility,
-            boxes=boxes or (),
-            failed=failed,
-            notes=tuple(notes),
-            flags=tuple(flags),
-        )
-    )
+        raise _no_fruits(name, bool(inside.any()), depth_of_fruit, boxes)
+    shown_region = None if region is None else box
+    return fruit_result(picture.pixels, view, fruits, shown_region, min_visibility, boxes or (), failed, notes, flags)
 
 
 def _distances(
@@ -171,12 +163,12 @@ def _distances(
         unit_mm = known.depth_unit_mm
     depth_name = shown_name(depth)
     measured = read_depth(depth, unit_mm, shown_as=depth_name)
-    if measured.size != (picture.width, picture.height):
-        turned = measured.size == (picture.height, picture.width)
+    height, width = measured.mm.shape
+    if (width, height) != (picture.width, picture.height):
         hint = "pass depth that is registered to the colour image, pixel by pixel"
-        if turned:
+        if (height, width) == (picture.width, picture.height):
             hint = "turn the depth as the picture's EXIF orientation turns the picture"
-        sizes = f"{measured.size[0]} x {measured.size[1]} pixels and {name} {picture.width} x {picture.height}"
+        sizes = f"{width} x {height} pixels and {name} {picture.width} x {picture.height}"
         raise ToolError("shape_mismatch", f"{depth_name} is {sizes}", argument="depth", hint=hint)
     return measured, None
 
@@ -206,27 +198,17 @@ def _in_boxes(
     return fruits, tuple(failed), by_colour
 
 
-def _sparse_depth_flags(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
-    """Return the flag ``depth_sparse`` if most fruit pixels have no depth, so that fruits are missed."""
-    x0, y0, x1, y1 = box
-    fruit = colour.mask[y0:y1, x0:x1]
-    known = np.isfinite(measured.mm[y0:y1, x0:x1][fruit])
-    return ["depth_sparse"] if known.size and known.mean() < _SPARSE_DEPTH else []
-
-
 def _no_fruits(
-    name: str, measured: "DepthMap | None", colour: "FruitMask", box: Box, boxes: list[Box] | None
+    name: str, in_colour: bool, depth_of_fruit: NDArray[np.bool_] | None, boxes: list[Box] | None
 ) -> ToolError:
-    x0, y0, x1, y1 = box
-    fruit = colour.mask[y0:y1, x0:x1]
     if boxes is not None:
         place = "the box" if len(boxes) == 1 else f"any of the {len(boxes)} boxes"
         message = f"no round outline with a known distance in {place}"
         hint = "check that boxes, image and depth show the same view, and the limits of diameter"
-    elif fruit.any() and measured is not None and not np.isfinite(measured.mm[y0:y1, x0:x1][fruit]).any():
+    elif in_colour and depth_of_fruit is not None and not depth_of_fruit.any():
         message = "pixels of fruit colour were found, but none of them has a depth"
         hint = "pass depth that covers the fruits, or distance_mm"
-    elif fruit.any():
+    elif in_colour:
         message = "pixels of fruit colour were found, but nothing round of the size of a fruit"
         hint = "check distance, focal length and the limits of diameter, or pass boxes"
     else:

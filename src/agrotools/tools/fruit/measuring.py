@@ -11,9 +11,9 @@ the outline. Random sampling after Fischler and Bolles 1981 (RANSAC); weights of
 1974.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -24,7 +24,7 @@ from agrotools.vision import Box
 
 Floats = NDArray[np.floating[Any]]
 
-SECTORS = 36
+_SECTORS = 36
 """Number of equal parts of an outline for which visibility is judged."""
 _DRAWS = 400
 _REFINEMENTS = 5
@@ -41,16 +41,14 @@ _OUTSIDE_WEIGHT = 1.5
 _CONTRADICTED_WEIGHT = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Cone:
+class Cone(NamedTuple):
     """Cone of the rays tangent to a sphere. ``axis``: unit vector (3,) to the centre. ``half_angle``: radians."""
 
     axis: Floats
     half_angle: float
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(NamedTuple):
     """Evidence for one round object, as rays from the camera.
 
     ``edge``: (n, 3), points of its visible outline, possibly including edges of leaves that hide it. ``inside``:
@@ -66,8 +64,7 @@ class Evidence:
     pixel: float
 
 
-@dataclass(frozen=True, eq=False)
-class RoundFit:
+class RoundFit(NamedTuple):
     """Fitted outline. ``arc_coverage``: visible share of the outline, 0 to 1. ``score``: higher is better."""
 
     cone: Cone
@@ -92,18 +89,22 @@ def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone |
     axes, angles = axes[allowed], angles[allowed]
     if not len(angles):
         return None
-    thinned = replace(evidence, edge=edge)
+    thinned = evidence._replace(edge=edge)
     promising = np.argsort(-_visible_share(thinned, axes, angles), kind="stable")[:_SHORT_LIST]
     axes, angles = axes[promising], angles[promising]
     scores = _scores(thinned, axes, angles)
     starts = np.argsort(-scores, kind="stable")[:_STARTS]
     cones = [_refine_cone(thinned, Cone(axes[place], float(angles[place])), half_angles) for place in starts]
     again = _scores(evidence, np.stack([cone.axis for cone in cones]), np.array([cone.half_angle for cone in cones]))
-    return _judge_cone(evidence, _refine_cone(evidence, cones[int(np.argmax(again))], half_angles))
+    cone = _refine_cone(evidence, cones[int(np.argmax(again))], half_angles)
+    angle = np.array([cone.half_angle])
+    off_outline = np.abs(angle_from(evidence.edge, cone.axis) - cone.half_angle)
+    seen = _sectors_of(evidence.edge[off_outline < _tolerance(evidence, angle)[0]], cone.axis)
+    return RoundFit(cone, len(np.unique(seen)) / _SECTORS, float(_scores(evidence, cone.axis[None], angle)[0]))
 
 
-def visible_sectors(points: Floats, axis: Floats) -> NDArray[np.int64]:
-    """Return the sector (of :data:`SECTORS`) around the axis of each ray."""
+def _sectors_of(points: Floats, axis: Floats) -> NDArray[np.int64]:
+    """Return the sector around the axis of each ray."""
     first, second = _across(axis)
     return _sector(np.arctan2(points @ second, points @ first))
 
@@ -169,13 +170,13 @@ def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
     )
     point, cone = np.nonzero(near)
     turn = np.arctan2((evidence.edge @ second.T)[point, cone], (evidence.edge @ first.T)[point, cone])
-    seen = np.zeros((len(axes), SECTORS), np.bool_)
+    seen = np.zeros((len(axes), _SECTORS), np.bool_)
     seen[cone, _sector(turn)] = True
     return seen.mean(axis=1)
 
 
 def _sector(turn: Floats) -> NDArray[np.int64]:
-    return np.minimum(((turn / (2 * np.pi) + 0.5) * SECTORS).astype(np.int64), SECTORS - 1)
+    return np.minimum(((turn / (2 * np.pi) + 0.5) * _SECTORS).astype(np.int64), _SECTORS - 1)
 
 
 def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
@@ -187,8 +188,8 @@ def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float
         if np.count_nonzero(weight) < _MINIMUM_POINTS:
             break
         # Sectors with many points, for example along a ragged leaf, get no more weight than others.
-        sectors = visible_sectors(evidence.edge, cone.axis)
-        crowd = np.bincount(sectors, weight, SECTORS)
+        sectors = _sectors_of(evidence.edge, cone.axis)
+        crowd = np.bincount(sectors, weight, _SECTORS)
         weight = weight / np.maximum(crowd[sectors], 1e-9)
         rows = evidence.edge * weight[:, None]
         try:
@@ -203,14 +204,6 @@ def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float
             break
         cone = Cone(normal / length, angle)
     return cone
-
-
-def _judge_cone(evidence: Evidence, cone: Cone) -> RoundFit:
-    away = angle_from(evidence.edge, cone.axis) - cone.half_angle
-    near = np.abs(away) < _tolerance(evidence, np.array([cone.half_angle]))[0]
-    score = float(_scores(evidence, cone.axis[None], np.array([cone.half_angle]))[0])
-    coverage = len(np.unique(visible_sectors(evidence.edge[near], cone.axis))) / SECTORS
-    return RoundFit(cone, coverage, score)
 
 
 def _across(axis: Floats) -> tuple[Floats, Floats]:
@@ -240,8 +233,7 @@ _MIDDLE = 0.85
 """Share of the half angle within which pixels are used for the distance, as depth is unreliable at edges."""
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(NamedTuple):
     """Pixels of one fruit. ``mask``: bool (rows, columns) of a part of the picture. ``corner``: x, y of that part in
     the picture. ``drawn_box``: box drawn around the fruit, if any; the fruit does not extend beyond it."""
 
@@ -254,8 +246,7 @@ class Segment:
         return int(np.count_nonzero(self.mask))
 
 
-@dataclass(frozen=True, eq=False)
-class FruitMeasurement:
+class FruitMeasurement(NamedTuple):
     """Measured fruit. ``distance_mm``: distance from the camera to the centre. ``depth_mm``: the same along the optical
     axis."""
 
@@ -305,14 +296,13 @@ def surface_depth(view: View, segment: Segment) -> float | None:
     values = values[np.isfinite(values)]
     if len(values) < _LEAST_DEPTHS:
         return None
-    return float(np.median(drop_outliers(values)))
+    return _robust_median(values)
 
 
-def drop_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.floating]:
-    """Return the values within ``cut`` scaled median absolute deviations of their median."""
-    middle = np.median(values)
-    spread = 1.4826 * np.median(np.abs(values - middle))
-    return values[np.abs(values - middle) <= cut * max(float(spread), 1e-6)]
+def _robust_median(values: NDArray[np.floating]) -> float:
+    """Return the median of the values within two scaled median absolute deviations of the median."""
+    off = np.abs(values - np.median(values))
+    return float(np.median(values[off <= 2.0 * max(1.4826 * float(np.median(off)), 1e-6)]))
 
 
 def measure(
@@ -332,16 +322,11 @@ def measure(
     fit = fit_round(_evidence(view, segment, surface), (smallest, largest), near)
     if fit is None:
         return None
-    return _measurement(view, segment, fit)
-
-
-def _measurement(view: View, segment: Segment, fit: RoundFit) -> FruitMeasurement | None:
     cone, camera = fit.cone, view.camera
     known, share = _distance(view, segment, cone)
     if known is None:
         return None
     x, y = camera.project(cone.axis)
-    diameter = 2 * known * float(np.sin(cone.half_angle))
     radius = camera.focal_px * float(np.tan(cone.half_angle)) / float(cone.axis[2])
     return FruitMeasurement(
         fit=fit,
@@ -349,7 +334,7 @@ def _measurement(view: View, segment: Segment, fit: RoundFit) -> FruitMeasuremen
         radius_px=radius,
         distance_mm=known,
         depth_mm=known * float(cone.axis[2]),
-        diameter_mm=diameter,
+        diameter_mm=2 * known * float(np.sin(cone.half_angle)),
         visibility=_visibility(view, cone, radius),
         depth_share=share,
     )
@@ -373,7 +358,7 @@ def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, f
         return None, share
     along = depth[usable] / rays[usable, 2]
     front = np.cos(off[usable]) - np.sqrt(np.maximum(np.sin(cone.half_angle) ** 2 - np.sin(off[usable]) ** 2, 0.0))
-    return float(np.median(drop_outliers(along / front))), share
+    return _robust_median(along / front), share
 
 
 def _visibility(view: View, cone: Cone, radius: float) -> float:
@@ -414,13 +399,7 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
     across, down = across.ravel(), down.ravel()
     rays = view.camera.rays(across + x0 + 0.5, down + y0 + 0.5)
     on, weight = part[down, across], doubt[down, across]
-    return Evidence(
-        edge=view.camera.rays(x, y),
-        inside=rays[on],
-        against=rays[~on],
-        against_weight=weight[~on],
-        pixel=1 / view.camera.focal_px,
-    )
+    return Evidence(view.camera.rays(x, y), rays[on], rays[~on], weight[~on], 1 / view.camera.focal_px)
 
 
 def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:

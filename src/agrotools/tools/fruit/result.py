@@ -1,7 +1,6 @@
 """Result of sizing fruits: one row per fruit, statistics over fruits with enough visible outline, and an overlay."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -59,10 +58,10 @@ class FruitSizes(ToolResult):
     """the picture with each outline and its diameter"""
 
 
-SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
-LEAST_ARC = 0.3
+_SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
+_LEAST_ARC = 0.3
 """Least visible share of the outline for a diameter to count; shorter arcs do not determine a circle."""
-LEAST_DEPTH = 0.25
+_LEAST_DEPTH = 0.25
 _NEAR_PX = 800
 _MOST_ZOOM = 4.0
 _SURE_SCORE = 0.3
@@ -70,26 +69,22 @@ _FRAGMENT = 0.6
 """Share of the usual size below which outlines are fragments; sizes of fruits in a picture vary by some 10 %."""
 
 
-@dataclass(frozen=True, eq=False)
-class FruitInputs:
-    """Inputs of :func:`fruit_result`; ``fruits`` are pairs of number and measurement."""
-
-    pixels: NDArray[np.uint8]
-    view: "View"
-    fruits: "Sequence[tuple[int, FruitMeasurement]]"
-    region: Box | None
-    min_visibility: float
-    boxes: Sequence[Box] = ()
-    failed: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
-def fruit_result(inputs: FruitInputs) -> FruitSizes:
-    """Count the fruits, draw them and save the artifacts."""
-    smallest, largest = inputs.view.diameters_mm
-    fruits, notes, flags = list(inputs.fruits), list(inputs.notes), list(inputs.flags)
-    if not inputs.boxes:
+def fruit_result(
+    pixels: NDArray[np.uint8],
+    view: "View",
+    fruits: "Sequence[tuple[int, FruitMeasurement]]",
+    region: Box | None,
+    min_visibility: float,
+    boxes: Sequence[Box],
+    failed: tuple[int, ...],
+    notes: list[str],
+    flags: list[str],
+) -> FruitSizes:
+    """Count the fruits, draw them and save the artifacts. ``fruits``: pairs of number and measurement; ``failed``:
+    numbers of ``boxes`` without a fruit."""
+    smallest, largest = view.diameters_mm
+    notes, flags = [*notes], [*flags]
+    if not boxes:
         least = _FRAGMENT * _usual_size(fruits)
         whole = [fruit for _, fruit in fruits if fruit.diameter_mm >= least]
         if len(whole) < len(fruits):
@@ -105,9 +100,9 @@ def fruit_result(inputs: FruitInputs) -> FruitSizes:
             diameter_mm=fruit.diameter_mm,
             visibility=fruit.visibility,
             arc_coverage=fruit.fit.arc_coverage,
-            used_in_mean=fruit.visibility >= inputs.min_visibility
-            and fruit.fit.arc_coverage >= LEAST_ARC
-            and fruit.depth_share >= LEAST_DEPTH
+            used_in_mean=fruit.visibility >= min_visibility
+            and fruit.fit.arc_coverage >= _LEAST_ARC
+            and fruit.depth_share >= _LEAST_DEPTH
             and fruit.fit.score >= _SURE_SCORE
             and smallest <= fruit.diameter_mm <= largest,
         )
@@ -120,9 +115,11 @@ def fruit_result(inputs: FruitInputs) -> FruitSizes:
         flags.append("few_fruits")
     if not len(sizes):
         flags.append("none_well_visible")
-    if sum(fruit.depth_share < LEAST_DEPTH for _, fruit in fruits) > len(rows) / 4:
+    if sum(fruit.depth_share < _LEAST_DEPTH for _, fruit in fruits) > len(rows) / 4:
         flags.append("depth_sparse")
     mean = float(sizes.mean()) if len(sizes) else None
+    used = [row.used_in_mean for row in rows]
+    overlay = _overlay(pixels, view, fruits, used, region, boxes, failed, mean)
     return FruitSizes(
         fruits=tuple(rows),
         n=len(rows),
@@ -130,9 +127,9 @@ def fruit_result(inputs: FruitInputs) -> FruitSizes:
         mean_diameter_mm=mean,
         median_diameter_mm=float(np.median(sizes)) if len(sizes) else None,
         sd_mm=float(sizes.std(ddof=1)) if len(sizes) > 1 else None,
-        size_classes=size_classes(sizes),
-        boxes_without_fruit=inputs.failed,
-        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(inputs, fruits, rows, mean)),
+        size_classes=_size_classes(sizes),
+        boxes_without_fruit=failed,
+        overlay=save_artifact("fruit_sizes.png", "overlay", overlay),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
     )
@@ -149,56 +146,57 @@ def _usual_size(fruits: "Sequence[tuple[int, FruitMeasurement]]") -> float:
     return float(sizes[order][int(np.searchsorted(share, 0.5))])
 
 
-def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
+def _size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
     """Count the diameters in each class: ``<50``, ``50-60`` ... ``>=90``."""
-    edges = SIZE_CLASSES_MM
-    counts = {f"<{edges[0]}": int((diameters_mm < edges[0]).sum())}
-    for low, high in pairwise(edges):
-        counts[f"{low}-{high}"] = int(((diameters_mm >= low) & (diameters_mm < high)).sum())
-    counts[f">={edges[-1]}"] = int((diameters_mm >= edges[-1]).sum())
-    return counts
+    edges = _SIZE_CLASSES_MM
+    names = [f"<{edges[0]}", *(f"{low}-{high}" for low, high in pairwise(edges)), f">={edges[-1]}"]
+    counts = np.bincount(np.searchsorted(edges, diameters_mm, side="right"), minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
 
 
 def _overlay(
-    inputs: FruitInputs, fruits: "Sequence[tuple[int, FruitMeasurement]]", rows: Sequence[FruitSize], mean: float | None
+    pixels: NDArray[np.uint8],
+    view: "View",
+    fruits: "Sequence[tuple[int, FruitMeasurement]]",
+    used: Sequence[bool],
+    region: Box | None,
+    boxes: Sequence[Box],
+    failed: Sequence[int],
+    mean: float | None,
 ) -> NDArray[np.uint8]:
     from agrotools.tools.fruit.measuring import outline_points
 
-    left, top, pixels, zoom = _cropped_view(inputs)
-    marks = []
-    for (_, fruit), row in zip(fruits, rows, strict=True):
-        x, y = inputs.view.camera.project(outline_points(fruit.cone))
-        colour = SKY_BLUE if row.used_in_mean else ORANGE
-        points = ((np.stack([x, y], axis=1) - (left, top)) * zoom).tolist()
-        marks.append(Mark(colour, points, f"{row.diameter_mm:.0f}"))
-    for number in inputs.failed:
-        box = (np.array(inputs.boxes[number - 1]) - (left, top, left, top)) * zoom
+    corner, shown, zoom = _cropped_view(pixels, boxes)
+    marks: list[Mark] = []
+    for (_, fruit), is_used in zip(fruits, used, strict=True):
+        points = (np.stack(view.camera.project(outline_points(fruit.cone)), axis=1) - corner) * zoom
+        marks.append(Mark(SKY_BLUE if is_used else ORANGE, points.tolist(), f"{fruit.diameter_mm:.0f}"))
+    for number in failed:
+        box = (np.array(boxes[number - 1]) - (*corner, *corner)) * zoom
         marks.append(Mark(BLACK, box_points(box.tolist()), "?"))
-    used = sum(row.used_in_mean for row in rows)
     legend = [
-        (SKY_BLUE, f"diameter in mm, counted ({used})"),
-        (ORANGE, f"too little seen, not counted ({len(rows) - used})"),
+        (SKY_BLUE, f"diameter in mm, counted ({sum(used)})"),
+        (ORANGE, f"too little seen, not counted ({len(used) - sum(used)})"),
     ]
-    if inputs.failed:
-        legend.append((BLACK, f"box without a measurable fruit ({len(inputs.failed)})"))
-    title = "1 fruit" if len(rows) == 1 else f"{len(rows)} fruits"
-    title += f", mean diameter {mean:.1f} mm of {used}" if mean is not None else ""
-    return draw_marks(pixels, marks, legend=legend, region=inputs.region, title=title)
+    if failed:
+        legend.append((BLACK, f"box without a measurable fruit ({len(failed)})"))
+    title = "1 fruit" if len(used) == 1 else f"{len(used)} fruits"
+    title += f", mean diameter {mean:.1f} mm of {sum(used)}" if mean is not None else ""
+    return draw_marks(shown, marks, legend=legend, region=region, title=title)
 
 
-def _cropped_view(inputs: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
-    """Return the part of the picture to show: its left and top edge, its pixels, and their magnification."""
+def _cropped_view(pixels: NDArray[np.uint8], boxes: Sequence[Box]) -> tuple[tuple[int, int], NDArray[np.uint8], float]:
+    """Return the part of the picture to show: its top left corner, its pixels, and their magnification."""
     import cv2
 
-    rows, columns = inputs.pixels.shape[:2]
-    if not inputs.boxes:
-        return 0, 0, inputs.pixels, 1.0
-    edges = np.array(inputs.boxes)
-    margin = int(2 * max((edges[:, 2] - edges[:, 0]).max(), (edges[:, 3] - edges[:, 1]).max()))
-    left, top = max(0, int(edges[:, 0].min()) - margin), max(0, int(edges[:, 1].min()) - margin)
-    right, bottom = min(columns, int(edges[:, 2].max()) + margin), min(rows, int(edges[:, 3].max()) + margin)
-    zoom = min(_MOST_ZOOM, _NEAR_PX / max(right - left, bottom - top))
-    if zoom <= 1:
-        return 0, 0, inputs.pixels, 1.0
-    near = inputs.pixels[top:bottom, left:right]
-    return left, top, cv2.resize(near, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC).astype(np.uint8), zoom
+    if boxes:
+        edges = np.array(boxes)
+        (left, top), (right, bottom) = edges[:, :2].min(axis=0), edges[:, 2:].max(axis=0)
+        margin = int(2 * (edges[:, 2:] - edges[:, :2]).max())
+        left, top = max(0, int(left) - margin), max(0, int(top) - margin)
+        near = pixels[top : int(bottom) + margin, left : int(right) + margin]
+        zoom = min(_MOST_ZOOM, _NEAR_PX / max(near.shape[:2]))
+        if zoom > 1:
+            shown = cv2.resize(near, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC)
+            return (left, top), shown.astype(np.uint8), zoom
+    return (0, 0), pixels, 1.0

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,11 +15,15 @@ from agrotools.tools.contract import ToolResult
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
-from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, class_picture, draw_marks
+from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Colour, Mark, class_picture, draw_marks
 
 if TYPE_CHECKING:
-    from agrotools.tools.lesions.leaf import Leaf
+    from agrotools.tools.lesions.segmentation import Leaf, Lesions
 
+RULES = "rules"
+"""Back-end that never uses the model."""
+IN_FIELD = "field_background"
+"""Flag of leaves before a busy background."""
 Lab = tuple[float, float, float]
 GradeScale = Literal["percent", "0-4", "1-9"]
 MODEL_FILES = ("lesion_model.json", "lesion_model.npz")
@@ -80,91 +84,74 @@ class LeafLesions(ToolResult):
     """all lesions as CSV; null where there are none"""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Bounds of a grade scale: largest severity, percent, of each grade except the last, and the ``grades``."""
-
-    upper: tuple[float, ...]
-    grades: tuple[int, ...]
-    source: str
-
-
-SCALES: dict[GradeScale, Bounds] = {
-    "0-4": Bounds(
+_SCALES: dict[GradeScale, tuple[tuple[float, ...], tuple[int, ...], str]] = {
+    "0-4": (
         (0.1, 5.0, 10.0, 15.0),
         (0, 1, 2, 3, 4),
         "0 healthy (to 0.1 %), 1 very low (to 5 %), 2 low (to 10 %), 3 high (to 15 %), 4 very high: coffee leaves, "
         "Esgario, Krohling and Ventura 2020, Computers and Electronics in Agriculture 169, 105162",
     ),
-    "1-9": Bounds(
+    "1-9": (
         (0.0, 5.0, 12.0, 25.0, 50.0),
         (0, 1, 3, 5, 7, 9),
         "0 none, 1 to 5 %, 3 to 12 %, 5 to 25 %, 7 to 50 %, 9 above: bacterial blight of rice in the field, Standard "
         "Evaluation System for Rice, IRRI 2013",
     ),
 }
+"""Of each grade scale: largest severity, percent, of each grade except the last; the grades; their source."""
 
 
 def grade_of(severity_pct: float, scale: GradeScale) -> float:
     """Return the grade of a severity in percent; on the scale ``percent``, the severity itself."""
     if scale == "percent":
         return severity_pct
-    bounds = SCALES[scale]
-    return bounds.grades[bisect_left(bounds.upper, severity_pct)]
+    upper, grades, _ = _SCALES[scale]
+    return grades[bisect_left(upper, severity_pct)]
 
 
 BACKGROUND, HEALTHY, LESION, OUTSIDE = 0, 1, 2, 255
-MOST_LISTED = 50
-MOSTLY_PCT = 50.0
+_MOST_LISTED = 50
+_MOSTLY_PCT = 50.0
 _CLASS_COLOURS = {BACKGROUND: (235, 235, 235), HEALTHY: SKY_BLUE, LESION: VERMILLION, OUTSIDE: (0, 0, 0)}
 _LEAST_SHOWN_PX = 800
 _NEAR_EDGE = 0.008
 
 
-@dataclass(frozen=True, eq=False)
-class LesionInputs:
-    """Inputs of :func:`lesion_result`.
-
-    ``shown`` is the whole picture; the other arrays cover only its region ``box``. ``lesion``: bool (rows, columns),
-    diseased pixels before small patches are dropped. ``half_width``: of the interval of the severity, points, None if
-    it is not known.
-    """
-
-    shown: NDArray[np.uint8]
-    box: Box
-    leaf: "Leaf"
-    lesion: NDArray[np.bool_]
-    healthy: tuple[float, float, float]
-    method: Literal["model", "rules"]
-    half_width: float | None
-    scale_mm_px: float | None
-    min_lesion_px: int
-    grade_scale: GradeScale
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-def lesion_result(analysed: LesionInputs) -> LeafLesions:
-    """Count and list the lesions, draw them and save the artifacts."""
-    leaf, (left, top, right, bottom) = analysed.leaf, analysed.box
-    lesion_mask, lesions = _lesion_rows(analysed)
-    leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(lesion_mask))
-    severity, half = 100 * lesion_px / leaf_px, analysed.half_width
-    pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
-    scale = analysed.grade_scale
-    of_grade = "grade: the severity itself, percent" if scale == "percent" else f"grade {scale}: {SCALES[scale].source}"
-    notes = [*analysed.notes, of_grade]
-    flags = [*analysed.flags]
-    if len(lesions) > MOST_LISTED:
-        notes.append(f"the {MOST_LISTED} largest of {len(lesions)} lesions are listed; all are in the table")
-    if severity > MOSTLY_PCT:
-        flags.append("mostly_lesion")
-    if pixel is None:
-        flags.append("no_scale")
-    classes = np.full(analysed.shown.shape[:2], OUTSIDE, np.uint8)
-    part = np.where(leaf.mask, np.uint8(HEALTHY), np.uint8(BACKGROUND))
-    part[lesion_mask] = LESION
-    classes[top:bottom, left:right] = part
+def lesion_result(
+    shown: NDArray[np.uint8],
+    box: Box,
+    leaf: "Leaf",
+    lesions: "Lesions",
+    scale_mm_px: float | None,
+    min_lesion_px: int,
+    grade_scale: GradeScale,
+    notes: list[str],
+    flags: list[str],
+) -> LeafLesions:
+    """Count and list the lesions of at least ``min_lesion_px`` pixels, draw them and save the artifacts. ``shown`` is
+    the whole picture; leaf and lesions are those of its region ``box``."""
+    left, top, right, bottom = box
+    pixel = None if scale_mm_px is None else scale_mm_px**2
+    mask, rows = _lesion_rows(shown, (left, top), leaf, lesions.mask, min_lesion_px, pixel)
+    leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(mask))
+    severity, half = 100 * lesion_px / leaf_px, lesions.half_width
+    source = "the severity itself, percent" if grade_scale == "percent" else _SCALES[grade_scale][2]
+    notes = [*notes, f"grade: {source}" if grade_scale == "percent" else f"grade {grade_scale}: {source}"]
+    if len(rows) > _MOST_LISTED:
+        notes.append(f"the {_MOST_LISTED} largest of {len(rows)} lesions are listed; all are in the table")
+    more = [("mostly_lesion", severity > _MOSTLY_PCT), ("no_scale", pixel is None)]
+    classes = np.full(shown.shape[:2], OUTSIDE, np.uint8)
+    classes[top:bottom, left:right] = np.where(mask, LESION, np.where(leaf.mask, HEALTHY, BACKGROUND))
+    overlay = draw_marks(
+        shown,
+        _outlines(((SKY_BLUE, leaf.mask), (VERMILLION, mask)), shown.shape, (left, top)),
+        legend=((SKY_BLUE, "leaf"), (VERMILLION, f"lesions: {len(rows)}")),
+        region=None if (right - left, bottom - top) == shown.shape[1::-1] else box,
+        gsd_m=None if scale_mm_px is None else scale_mm_px / 1000,
+        title=f"lesions {severity:.2f} % of the leaf, by {lesions.method}",
+        zoom=max(1, math.ceil(_LEAST_SHOWN_PX / max(shown.shape[:2]))),
+    )
+    x0, y0, x1, y1 = leaf.box
     return LeafLesions(
         leaf_area_px=leaf_px,
         lesion_area_px=lesion_px,
@@ -172,69 +159,71 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
         severity_interval_pct=None if half is None else (max(0.0, severity - half), min(100.0, severity + half)),
         leaf_area_mm2=None if pixel is None else leaf_px * pixel,
         lesion_area_mm2=None if pixel is None else lesion_px * pixel,
-        grade=grade_of(severity, analysed.grade_scale),
-        grade_scale=analysed.grade_scale,
-        n_lesions=len(lesions),
-        lesions=tuple(lesions[:MOST_LISTED]),
-        leaf_box=_shift_box(leaf.box, left, top),
-        healthy_lab=analysed.healthy,
-        method=analysed.method,
-        scale_mm_px=analysed.scale_mm_px,
+        grade=grade_of(severity, grade_scale),
+        grade_scale=grade_scale,
+        n_lesions=len(rows),
+        lesions=tuple(rows[:_MOST_LISTED]),
+        leaf_box=(x0 + left, y0 + top, x1 + left, y1 + top),
+        healthy_lab=lesions.healthy,
+        method=lesions.method,
+        scale_mm_px=scale_mm_px,
         mask=save_artifact("lesion_mask.png", "mask", class_picture(classes, _CLASS_COLOURS)),
-        overlay=save_artifact("lesion_overlay.png", "overlay", _overlay(analysed, lesion_mask, len(lesions), severity)),
-        table=save_artifact("lesions.csv", "table", _csv(lesions)) if lesions else None,
+        overlay=save_artifact("lesion_overlay.png", "overlay", overlay),
+        table=save_artifact("lesions.csv", "table", _csv(rows)) if rows else None,
         notes=tuple(notes),
-        flags=tuple(dict.fromkeys(flags)),
+        flags=tuple(dict.fromkeys((*flags, *(flag for flag, holds in more if holds)))),
     )
 
 
-def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
+def _lesion_rows(
+    shown: NDArray[np.uint8],
+    corner: tuple[int, int],
+    leaf: "Leaf",
+    lesion: NDArray[np.bool_],
+    min_lesion_px: int,
+    pixel_mm2: float | None,
+) -> tuple[NDArray[np.bool_], list[Lesion]]:
     """Return the mask and the table of lesions that are large enough, largest first."""
     import cv2
 
     from agrotools.vision.colours import lab_of
 
-    leaf, (left, top, _, _) = analysed.leaf, analysed.box
     x0, y0, x1, y1 = leaf.box
+    left, top = x0 + corner[0], y0 + corner[1]
     inside = leaf.mask[y0:y1, x0:x1]
-    lesion_pixels = analysed.lesion[y0:y1, x0:x1] & inside
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels.astype(np.uint8), connectivity=8)
+    lesion_pixels = (lesion[y0:y1, x0:x1] & inside).astype(np.uint8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels, connectivity=8)
     numbers, table = np.asarray(labels, np.int32), np.asarray(stats, np.int64)
-    large = table[:, cv2.CC_STAT_AREA] >= analysed.min_lesion_px
+    large = table[:, cv2.CC_STAT_AREA] >= min_lesion_px
     large[0] = False
-    lesion_mask = np.zeros_like(analysed.lesion)
-    lesion_mask[y0:y1, x0:x1] = large[numbers]
+    mask = np.zeros_like(lesion)
+    mask[y0:y1, x0:x1] = large[numbers]
     rows, columns = np.nonzero(large[numbers])
     belongs = numbers[rows, columns]
     count = len(table)
     areas = np.bincount(belongs, minlength=count).astype(np.float64)
-    colours = (
-        lab_of(analysed.shown[top + y0 + rows, left + x0 + columns][None])[0]
-        if len(rows)
-        else np.zeros((0, 3), np.float32)
-    )
     safe = np.maximum(areas, 1)
-    lab = [np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)]
+    colours = lab_of(shown[top + rows, left + columns][None])[0] if len(rows) else np.zeros((0, 3), np.float32)
+    lab = np.stack([np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)], axis=1).tolist()
     eccentricity = _eccentricities(rows, columns, belongs, safe)
     wide = max(1, round(_NEAR_EDGE * math.sqrt(leaf.area_px)))
     core = cv2.erode(np.pad(inside, 1).astype(np.uint8), np.ones((3, 3), np.uint8), iterations=wide)
     near = np.asarray(core)[1:-1, 1:-1][rows, columns] == 0
     touching = np.bincount(belongs, near, count) > 0
-    pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
     lesions: list[Lesion] = []
     for number in sorted(np.flatnonzero(large).tolist(), key=lambda each: (-areas[each], each)):
-        x, y, width, height, area = (int(value) for value in table[number])
+        x, y, width, height, area = table[number].tolist()
         lesions.append(
             Lesion(
-                box=_shift_box((x, y, x + width, y + height), x0 + left, y0 + top),
+                box=(left + x, top + y, left + x + width, top + y + height),
                 area_px=area,
-                area_mm2=None if pixel is None else area * pixel,
+                area_mm2=None if pixel_mm2 is None else area * pixel_mm2,
                 eccentricity=float(eccentricity[number]),
-                mean_lab=(float(lab[0][number]), float(lab[1][number]), float(lab[2][number])),
+                mean_lab=tuple(lab[number]),
                 touches_edge=bool(touching[number]),
             )
         )
-    return lesion_mask, lesions
+    return mask, lesions
 
 
 def _eccentricities(
@@ -250,31 +239,21 @@ def _eccentricities(
     return np.sqrt(np.maximum(0, 1 - (xx + yy - apart) / (xx + yy + apart)))
 
 
-def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> NDArray[np.uint8]:
+def _outlines(
+    masks: Iterable[tuple[Colour, NDArray[np.bool_]]], shape: tuple[int, ...], corner: tuple[int, int]
+) -> list[Mark]:
+    """Return the outlines of masks, whose top left pixel is at ``corner`` of the picture."""
     import cv2
 
-    height, width = analysed.shown.shape[:2]
-    left, top, right, bottom = analysed.box
-    larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))
     # Shrunk pictures show no more detail, and outlines of millions of points are slow to draw.
-    step = max(1, max(height, width) // 3000)
+    step = max(1, max(shape[:2]) // 3000)
     marks: list[Mark] = []
-    for colour, mask in ((SKY_BLUE, analysed.leaf.mask), (VERMILLION, lesion_mask)):
+    for colour, mask in masks:
         coarse = np.ascontiguousarray(mask[::step, ::step]).astype(np.uint8)
         outlines, _ = cv2.findContours(coarse, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         for outline in outlines:
-            points = (np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + (left, top)
-            marks.append(Mark(colour, points.tolist()))
-    scale = analysed.scale_mm_px
-    return draw_marks(
-        analysed.shown,
-        marks,
-        legend=((SKY_BLUE, "leaf"), (VERMILLION, f"lesions: {count}")),
-        region=None if (right - left, bottom - top) == (width, height) else analysed.box,
-        gsd_m=None if scale is None else scale / 1000,
-        title=f"lesions {severity:.2f} % of the leaf, by {analysed.method}",
-        zoom=larger,
-    )
+            marks.append(Mark(colour, ((np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + corner).tolist()))
+    return marks
 
 
 def _csv(lesions: list[Lesion]) -> bytes:
@@ -290,7 +269,3 @@ def _csv(lesions: list[Lesion]) -> bytes:
             (*lesion.box, lesion.area_px, mm2, f"{lesion.eccentricity:.4f}", *colour, int(lesion.touches_edge))
         )
     return text.getvalue().encode()
-
-
-def _shift_box(box: Box, x: int, y: int) -> Box:
-    return box[0] + x, box[1] + y, box[2] + x, box[3] + y

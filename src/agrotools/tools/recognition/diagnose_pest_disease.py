@@ -38,7 +38,7 @@ from agrotools.vision import STRANGENESS_FILES, Box
 
 if TYPE_CHECKING:
     from agrotools.knowledge.kb_names import KbNames
-    from agrotools.tools.lesions.leaf import Leaf
+    from agrotools.tools.lesions.segmentation import Leaf
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
@@ -333,7 +333,7 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
 
     The picture is analysed at a small size, so the numbers are approximate.
     """
-    from agrotools.tools.lesions.leaf import leaf_in_field, leaf_on_board, shrink_image
+    from agrotools.tools.lesions.segmentation import leaf_in_field, leaf_on_board, shrink_image
 
     small = shrink_image(pixels, _ANALYSIS_PX)
     try:
