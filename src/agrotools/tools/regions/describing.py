@@ -1,6 +1,5 @@
 """Description of a region of a picture or label raster, by measurements or by a model, and its summary sentence."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +183,7 @@ def _measure_labels(
 
 def _flagged_scale(given: float | None, known: float | None) -> Scale:
     scale = choose_scale(given, known)
-    return scale if scale.gsd_m else replace(scale, flags=(*scale.flags, "no_scale"))
+    return scale if scale.gsd_m else scale._replace(flags=(*scale.flags, "no_scale"))
 
 
 def _size(count: int, whole_px: int, scale: Scale) -> dict[str, Any]:
