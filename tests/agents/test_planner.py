@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_no_tool
-from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
-from agrotools.agents.baselines.plans import adapted_plan
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,

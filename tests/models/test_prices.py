@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import agrotools
 from agrotools.core import UsageError
-from agrotools.models.prices import IMAGE_TOKENS, Price, price_of, priced_for_budget
+from agrotools.models.endpoint import Endpoint, price_at
+from agrotools.models.prices import IMAGE_TOKENS, Price, price_of
 
 TABLE = tomllib.loads((Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8"))
 ROWS = [(provider, name) for provider, entry in TABLE.items() for name in entry["models"]]
@@ -118,10 +119,11 @@ def test_no_override_ends_in_anything_but_a_price_or_a_usage_error(text: str) ->
 
 
 def test_a_budget_needs_a_price() -> None:
+    endpoint = Endpoint("m", budget_usd=1.0)
     with pytest.raises(UsageError, match="price of m is not known") as refused:
-        priced_for_budget(None, "m")
+        price_at("http://a/v1", "m", endpoint)
     assert "--price IN/OUT" in str(refused.value)
+    assert price_at("http://localhost:1/v1", "m", endpoint) is not None
     known = Price(input_usd_per_million=1, output_usd_per_million=2, source="t", as_of="2026-01-02")
-    assert priced_for_budget(known, "m") is known
     assert str(known) == "1.00/2.00 USD per million tokens, as of 2026-01-02"
     assert str(known.model_copy(update={"input_usd_per_million": 0.075})).startswith("0.075/2.00 ")

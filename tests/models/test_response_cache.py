@@ -11,7 +11,7 @@ import pytest
 from agrotools.core import ToolSpec, Usage, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.models.response_cache import CachedModel, ResponseCache, request_key, response_cache_path
+from agrotools.models.metered import CachedModel, ResponseCache, request_key, response_cache_path
 
 REPLY = Completion(
     text="雑草 8.9 %",
@@ -151,7 +151,7 @@ _FULL = """
 import resource, sys
 from pathlib import Path
 from agrotools.models import Completion
-from agrotools.models.response_cache import ResponseCache
+from agrotools.models.metered import ResponseCache
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 cache = ResponseCache(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.sandbox.seccomp import AUDIT_ARCHITECTURES, LAST_KNOWN, SYSTEM_CALLS, Stage, assemble, number
+from agrotools.sandbox.runners import AUDIT_ARCHITECTURES, LAST_KNOWN, SYSTEM_CALLS, Stage, assemble, number
 
 ARCHITECTURES = tuple(AUDIT_ARCHITECTURES)
 STAGES: tuple[Stage, ...] = ("start", "code", "code_reading_host")

@@ -297,8 +297,6 @@ class _RequestedCall(BaseModel):
 
 
 class _Turn(BaseModel):
-    """Reply of an agent's server: a call or an answer, and what the turn used."""
-
     call: _RequestedCall | None = None
     usage: dict[str, Any] | None = None
     """A :class:`~agrotools.agents.task.UsageReport`, whose faults are not those of the turn."""
@@ -362,7 +360,6 @@ class AgentServer:
         return turn
 
     async def _ask(self, content: str) -> str:
-        """Return the body of the server's reply."""
         problem = ""
         for attempt in range(self._wire.attempts):
             if attempt:

@@ -355,7 +355,6 @@ class LLMAgent:
         return action
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
-        """Return the system message for ``toolset`` (cached) and the specifications of its tools."""
         if toolset not in self._written:
             specs = self._specs(toolset) if toolset else ()
             text = PROTOCOLS[self.protocol].system(specs) if specs else render("no_tool_system")

@@ -107,7 +107,6 @@ def _headers(context: Any) -> Headers:
 
 
 def _content(types: Any, reply: ToolReply) -> "list[ContentBlock]":
-    """Return the observation as JSON text, then pictures and links."""
     return [
         types.TextContent(text=reply.text),
         *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),

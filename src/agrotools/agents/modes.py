@@ -306,7 +306,6 @@ def _truth_of(step: ReferenceStep) -> Observation | None:
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
-    """Return all (step, reference) pairs that a step's arguments or a slot depend on."""
     texts = [slot.from_ for slot in sample.answer if slot.from_]
     if sample.reference:
         texts += [ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))]

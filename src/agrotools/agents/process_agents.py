@@ -56,7 +56,6 @@ _ANSWERED = ToolReply(
 
 
 def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
     return [{**file, "path": shutil.copyfile(file["path"], str(folder / str(file["name"])))} for file in files]
 
 
@@ -362,7 +361,6 @@ class CommandAgents:
         session.exchange.submit(output.decode(errors="replace").strip())
 
     async def _address(self) -> str:
-        """Return the address of the MCP server, which the first sample starts."""
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
             logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault

@@ -301,23 +301,25 @@ def request_body(
     body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages)]}
     if tools:
         body["tools"] = function_list(tools)
-    for key, value in (
-        ("temperature", settings.temperature),
-        ("max_tokens", settings.max_output_tokens),
-        ("seed", settings.seed),
-    ):
+    sampling = {"temperature": settings.temperature, "max_tokens": settings.max_output_tokens, "seed": settings.seed}
+    for key, value in sampling.items():
         if value is not None and (spelled := spelling.get(key, key)) is not None:
             body[spelled] = value
     if settings.top_logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": settings.top_logprobs}
-    return body | settings.extra if settings.extra else body
+    return body | settings.extra
 
 
 def message_on_wire(message: Message) -> dict[str, Any]:
     """Return a message in the chat-completions format."""
-    # Plain text is sent as one string: several servers accept lists of parts only for vision models.
-    content = _parts(message) if message.has_images else message.text
-    wire: dict[str, Any] = {"role": message.role, "content": content}
+    wire: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.has_images:  # several servers accept lists of parts only for vision models
+        wire["content"] = [
+            {"type": "image_url", "image_url": {"url": part.url}}
+            if isinstance(part, ImagePart)
+            else {"type": "text", "text": part.text}
+            for part in message.content
+        ]
     if message.received is not None:
         return wire | dict(message.received)
     if message.tool_calls:
@@ -330,15 +332,6 @@ def message_on_wire(message: Message) -> dict[str, Any]:
     if message.name is not None:
         wire["name"] = message.name
     return wire
-
-
-def _parts(message: Message) -> list[dict[str, Any]]:
-    return [
-        {"type": "image_url", "image_url": {"url": part.url}}
-        if isinstance(part, ImagePart)
-        else {"type": "text", "text": part.text}
-        for part in message.content
-    ]
 
 
 class RequestEncoder:

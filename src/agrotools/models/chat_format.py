@@ -114,7 +114,6 @@ def read_reply(
 
 
 def _says_something(error: Any) -> bool:
-    """True if the error is not empty; some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 

@@ -3,7 +3,6 @@
 import re
 import tomllib
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -108,16 +107,6 @@ def price_by_name(model: str) -> Price | None:
     return found[0] if len(found) == 1 else None
 
 
-def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
-    """Return ``price``; UsageError, which names ``option``, if it is None, because a budget requires it."""
-    if price is None:
-        raise UsageError(
-            f"the price of {model} is not known, so no budget can be kept",
-            hint=f"give {option} IN/OUT, USD per million input and output tokens, e.g. {option} 0.4/1.6",
-        )
-    return price
-
-
 def _overridden(text: str, model: str) -> Price:
     amounts = text.split("/")
     if len(amounts) != 2 or not all(_AMOUNT.fullmatch(amount) for amount in amounts):
@@ -172,5 +161,4 @@ def _is_local(host: str) -> bool:
 
 
 def _usd_text(usd: float) -> str:
-    assert isfinite(usd)
     return f"{usd:.2f}" if round(usd, 2) == usd else f"{usd:g}"

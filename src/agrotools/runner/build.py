@@ -264,13 +264,11 @@ def stored_options(run: Manifest) -> dict[str, JsonValue]:
 
 
 def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
-    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
     endpoint = source.meter.endpoint if source.meter else None
     return {"agent_model": endpoint.name} if endpoint else {}
 
 
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
-    """Return the tools that the samples of the run offer."""
     if config.tools == "all":
         return benchmark.toolset
     offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}

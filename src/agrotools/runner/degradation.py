@@ -172,7 +172,6 @@ def degrade_benchmark(
 
 
 def _notes(left_out: Mapping[str, str], ids: Iterable[str]) -> list[str]:
-    """Return a note on the samples among ``ids`` that are left out, by reason, and on step-by-step."""
     counts = Counter(left_out[each] for each in ids if each in left_out)
     reasons = "; ".join(f"{reason} ({n})" for reason, n in counts.most_common())
     samples = f"{counts.total()} of {count_text(len([*ids]), 'sample')} left out: {reasons}; " if counts else ""
@@ -306,7 +305,6 @@ def _as_bytes(bands: FloatArray) -> NDArray[np.uint8]:
 
 
 def _compressed(image: Any, quality: int | None) -> Any:
-    """Return a picture after a round trip through JPEG."""
     if quality is None:
         return image
     buffer = io.BytesIO()

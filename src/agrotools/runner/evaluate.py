@@ -162,7 +162,6 @@ async def _execute(
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
-    """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
     config, settings, benchmark = prepared.config, prepared.settings, prepared.benchmark
     source, contact = accounts.source, accounts.contact
     pace = _pace(config, prepared.servers, source.stats)
@@ -271,7 +270,6 @@ def _vision(accounts: Accounted, model: PricedModel | None) -> "VisionEndpoint |
 
 
 async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact") -> None:
-    """Let ``contact`` expect the content kinds of each part of the run, as far as its first samples show them."""
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
         sample = next((each for each in candidates if each.files), candidates[0])

@@ -352,7 +352,6 @@ class _Endpoint:
 
     @property
     def replies(self) -> int:
-        """Number of replies to all samples so far."""
         stats = self.context.source.stats
         return stats.replies if stats else 0
 

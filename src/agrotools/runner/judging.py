@@ -18,8 +18,15 @@ from agrotools.core.base import Progress, no_progress, words_of
 from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
-from agrotools.models.metered import Budget, MeteredModel, SpendLedger
-from agrotools.models.response_cache import KEPT, CachedModel, ResponseCache, response_cache_path
+from agrotools.models.metered import (
+    KEPT,
+    Budget,
+    CachedModel,
+    MeteredModel,
+    ResponseCache,
+    SpendLedger,
+    response_cache_path,
+)
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX

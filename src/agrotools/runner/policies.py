@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from agrotools.agents.external import AgentPolicy, Solve
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
+    from agrotools.models.metered import ResponseCache
     from agrotools.models.probe import FirstContact
-    from agrotools.models.response_cache import ResponseCache
 
 
 AgentFunction = Callable[["Task"], Any]
@@ -263,7 +263,6 @@ def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
 
 
 def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
-    """Return the policy source of an agent: a server, a program that speaks MCP, or a Python function."""
     from agrotools.agents.external import AgentServer
     from agrotools.agents.process_agents import CommandAgents, Isolation, PythonAgents
     from agrotools.sandbox.agents import agent_variables, is_available
@@ -406,9 +405,8 @@ def accounted(
     if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
-    from agrotools.models.metered import Budget, MeteredModel
+    from agrotools.models.metered import Budget, CachedModel, MeteredModel, ResponseCache, response_cache_path
     from agrotools.models.probe import FirstContact
-    from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 
     agents, model, probe = source.make, source.model, source.probe
     vision = tools.model if tools else None

@@ -136,7 +136,6 @@ class PromptLog:
         return f"data:{media_type};sha256,{digest}"
 
     def _recover(self) -> None:
-        """Cut off an incomplete last line, and read the hashes of stored contents."""
         end = 0
         for line in complete_lines(self._path):
             end += len(line)
@@ -249,7 +248,6 @@ class StoredPrompts:
         return file.readline()
 
     def _fault(self, error: Exception) -> RunStoreError:
-        """Return the error of a file that cannot be read."""
         is_missing = isinstance(error, OSError)
         reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
         return RunStoreError(

@@ -117,7 +117,6 @@ class RecordIndex:
         self._db.executemany(_ADD, entries)
 
     def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
-        """Yield the entries of the records that count, in the order of iteration."""
         # No "yield from", which would close the cursor at the end of the process, behind its connection.
         for row in self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values):  # noqa: UP028
             yield row

@@ -231,7 +231,6 @@ def _gaps(shards: Sequence[_ShardRun]) -> list[str]:
 
 
 def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
-    """Return the manifest of the merged run, which names the versions of all machines."""
     manifests = [each.manifest for each in shards]
     libraries: dict[str, dict[str, None]] = {}
     for name, version in (pair for each in manifests for pair in each.libraries.items()):

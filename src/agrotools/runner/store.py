@@ -251,7 +251,6 @@ def _keep(source: Path, target: Path) -> None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise an error if the folder contains anything other than a run."""
     if not folder.is_dir() or has_manifest(folder):
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}

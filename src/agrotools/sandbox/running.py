@@ -3,9 +3,10 @@
 import re
 from contextlib import ExitStack
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 
 from agrotools.core import InfrastructureError
-from agrotools.sandbox.pool import FROM_OUTSIDE, Pool, new_folder, one_line, pool_of, run_in
+from agrotools.sandbox.pool import FROM_OUTSIDE, Pool, one_line, pool_of, run_in
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxResult
 from agrotools.sandbox.runners import NONE
@@ -70,7 +71,8 @@ def _run_once(pool: Pool, code: str, call: str | None, limits: Limits) -> Sandbo
     with ExitStack() as stack:
         try:
             if pool.runner == NONE:  # the code may write into its working folder
-                worker = pool.start(folder=stack.enter_context(new_folder()))
+                folder = TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
+                worker = pool.start(folder=stack.enter_context(folder))
             else:
                 stack.callback(pool.refill)
                 worker = pool.take()

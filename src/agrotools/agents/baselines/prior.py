@@ -64,8 +64,6 @@ class PriorTable:
 
 
 class _Group:
-    """Values of comparable slots, by cluster."""
-
     def __init__(self) -> None:
         self._values: list[JsonValue] = []
         self._of_cluster: dict[str | None, list[JsonValue]] = defaultdict(list)
@@ -94,7 +92,6 @@ class _Group:
 
     @cached_property
     def _numbers(self) -> list[tuple[float, str | None]]:
-        """The numbers in ascending order, each with its cluster."""
         pairs = [
             (value, cluster)
             for cluster, values in self._of_cluster.items()
