@@ -264,14 +264,6 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     assert [body["messages"][-1]["role"] for body in requests[2:]] == [requests[1]["messages"][-1]["role"], "user"]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_an_unknown_tool_is_observed_and_the_sample_goes_on(sample, tmp_path, protocol):
-    replies = in_turn(call_reply(protocol, "1", tool="count_cows"), lambda: completion("Final Answer: rows: 2"))
-    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol)
-    assert trajectory.termination == "answered"
-    assert "unknown_tool" in json.dumps(requests[1]["messages"][-1])
-
-
 @pytest.mark.parametrize(
     ("response", "termination"),
     [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.core import Answer, CallTools, Unparseable
 from agrotools.models import RequestedCall
-from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, loads_strictly, storable, values_in
+from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, loads_strictly, storable
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True).filter(
     lambda name: name not in ("none", "null", "na", "final_answer", "finalanswer")
@@ -124,22 +124,6 @@ def test_several_calls_in_any_form_keep_their_order(calls: list[tuple[str, dict[
         action = parse_output(text)
         assert isinstance(action, CallTools)
         assert [(call.tool, call.arguments) for call in action.calls] == calls
-
-
-@given(values)
-def test_json_and_its_python_spelling_are_read_back_equal(value: Any) -> None:
-    assert loads(json.dumps(value)) == value
-    assert loads(repr(value)) == value
-
-
-@given(outputs)
-def test_balanced_values_lie_apart_and_in_order(text: str) -> None:
-    end = 0
-    for start, stop in values_in(text):
-        assert end <= start < stop
-        assert text[start] in "{["
-        assert text[stop - 1] in "}]"
-        end = stop
 
 
 @given(outputs)

@@ -171,22 +171,6 @@ async def test_a_refused_connection_is_an_infrastructure_error_with_the_address(
 
 
 @pytest.mark.parametrize(
-    ("message", "requests"),
-    [
-        ("prompt is too long: 210000 tokens > 200000 maximum", 1),
-        # Where the words do not say whether the prompt alone is too long, a reply of one token is asked for.
-        ("You passed 1015 input tokens. However, the model's context length is only 1024 tokens.", 2),
-    ],
-)
-async def test_a_prompt_too_long_is_a_result(message: str, requests: int) -> None:
-    async with serve(in_turn(lambda: error(400, message))) as endpoint:
-        reply = await ask(endpoint)
-    assert reply.finish_reason == "context"
-    assert reply.detail == message
-    assert len(endpoint.requests) == requests
-
-
-@pytest.mark.parametrize(
     "response",
     [
         completion("", finish_reason="content_filter"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
-from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
+from agrotools.models import Completion, Message, ModelSettings, WireStats
 from agrotools.models.probe import FirstContact
 
 SETTINGS = ModelSettings()
@@ -82,10 +82,3 @@ async def test_an_account_without_credit_ends_a_run_whenever_it_is_told() -> Non
     await ask(model, "fine")
     with pytest.raises(EndpointRefusal, match="no: credit"):
         await ask(model, "odd")
-
-
-def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None:
-    hasty = WireSettings(attempts=2, timeout_s=1.0, retry_wall_s=2.0, rpm=3, tpm=100, first_wait_s=0.1)
-    assert hasty.impatient == hasty.model_copy(update={"rpm": None, "tpm": None})
-    usual = WireSettings().impatient
-    assert (usual.attempts, usual.timeout_s, usual.retry_wall_s) == (3, 60.0, 10.0)

@@ -208,20 +208,6 @@ def test_what_cannot_be_served_is_refused_before_the_run(
         LocalServers(given[0], model, "".join(given[1:]))
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
-        (("--serve", "ollama"), "should be 'vllm', 'llama' or 'transformers'"),
-        (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...], message: str):
-    done = run_command("eval", "questions", "-m", "my model.gguf", "--serve", "llama", *extra)
-    assert done.returncode == 2
-    assert message in re.sub(r"\s+", " ", done.stderr)
-
-
 def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """As their documentation gives them; vLLM itself is too large for the tests."""
     monkeypatch.setenv("PATH", str(folder / "bin"))
@@ -246,12 +232,6 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
         "--mmproj",
         "p.gguf",
     ]
-
-
-def test_replaced_weights_are_another_model(folder: Path):
-    before = LocalServers("llama", "my model.gguf").model_hash
-    (folder / "my model.gguf").write_bytes(b"GGUF-others!")
-    assert LocalServers("llama", "my model.gguf").model_hash != before
 
 
 def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):

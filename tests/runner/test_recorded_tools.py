@@ -93,22 +93,6 @@ def test_a_published_benchmark_runs_without_weights_keys_or_a_network(tmp_path: 
     assert manifest["backends"]["OCR"] == "recorded"
 
 
-@pytest.mark.process
-def test_some_tools_may_run_while_others_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    root = tmp_path / "data"
-    write_gta(root / "gta_dataset")
-    run = tmp_path / "run"
-    common = ("gta", "--data-root", root, "-m", "baseline:oracle", "--mode", "end-to-end", "--limit", 40, "--out", run)
-    agrotools("eval", *common, "--backend", "recorded", "--backend", "Calculator=offline")
-    records = [json.loads(line) for line in (run / "records.jsonl").read_text(encoding="utf-8").splitlines()]
-    calls = [step for record in records for step in record["trajectory"]["steps"] if step["kind"] == "call"]
-    by_tool = {step["call"]["tool"]: step["recorded"] for step in calls}
-    assert by_tool.pop("Calculator") is False
-    assert by_tool
-    assert all(by_tool.values())
-
-
 def test_a_tool_to_be_recorded_that_the_benchmark_has_not_is_refused_with_the_closest_name():
     with pytest.raises(UsageError, match="did you mean calculate"):
         backend_by_tool({"calulate": "recorded"}, ("calculate", "plot"))

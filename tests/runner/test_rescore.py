@@ -1,6 +1,5 @@
 """Scoring a run from its folder: the file that is written, whatever the records are."""
 
-import json
 from pathlib import Path
 
 import orjson
@@ -84,14 +83,6 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
         rescore(run)
     assert (run / "scores.json").read_bytes() == before
     assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
-
-
-def test_a_run_without_records_has_no_scores(tmp_path: Path):
-    run = run_of(tmp_path / "run", [])
-    with pytest.raises(RunStoreError, match="contains no finished sample"):
-        rescore(run)
-    assert not (run / "scores.json").exists()
-    assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"
 
 
 def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metric_names_it(tmp_path: Path):

@@ -211,11 +211,6 @@ def test_an_image_is_a_file_of_its_own(tmp_path: Path):
     assert stored_image(tmp_path, "data:image/png;sha256,../../x") is None
 
 
-def test_text_that_is_no_unicode_is_stored_as_it_was_sent(tmp_path: Path):
-    write(tmp_path, FIRST, [Message.of("user", "half \ud800 a pair")])
-    assert "half" in str(texts(tmp_path, FIRST))
-
-
 def test_content_that_is_gone_is_an_error(tmp_path: Path):
     write(tmp_path, FIRST, [SYSTEM])
     path = tmp_path / PROMPTS_FILE

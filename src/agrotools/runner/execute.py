@@ -337,39 +337,38 @@ _FEWEST_BEFORE_GIVING_UP = 10
 class Ending:
     """Early end of a run: no further sample starts, and those in flight are finished."""
 
+    context: RunContext
     requested: bool = False
     error: AgrotoolsError | None = None
     """Error that stopped the run."""
-
-
-@dataclass
-class _Endpoint:
-    """Detector of an unreachable endpoint, so that a run does not fail sample by sample for hours."""
-
-    context: RunContext
     silent: int = 0
     """Consecutive samples without a reply."""
 
+    def stop(self, error: AgrotoolsError) -> None:
+        """Request the end because of an error, of which the first is that of the run."""
+        self.requested, self.error = True, self.error or error
+
     @property
     def replies(self) -> int:
+        """Number of replies to all samples so far."""
         stats = self.context.source.stats
         return stats.replies if stats else 0
 
-    def record_outcome(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
+    def record_outcome(self, record: Record, replies_at_start: int) -> None:
+        """Stop at an unreachable endpoint, so that a run does not fail sample by sample for hours."""
         # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
         # are the ones that fail, many in a row, which says nothing about the rest.
         if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
             self.silent = 0
-            return None
-        if record.key in self.context.store.failed:
-            return None  # it also failed in an earlier run, so the sample itself may be the cause
-        self.silent += 1
-        if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
-            return None
-        return InfrastructureError(
-            f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
-            hint="finished samples are kept; run the same command again when the endpoint is back",
-        )
+        elif record.key not in self.context.store.failed:  # otherwise the sample itself may be the cause
+            self.silent += 1
+            if self.silent >= max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
+                self.stop(
+                    InfrastructureError(
+                        f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
+                        hint="finished samples are kept; run the same command again when the endpoint is back",
+                    )
+                )
 
 
 async def execute(
@@ -393,7 +392,7 @@ async def execute(
         InfrastructureError: the endpoint no longer answers any request.
         AgrotoolsError: a fault that concerns all samples: a refused key, a full disk.
     """
-    ending = Ending()
+    ending = Ending(context)
 
     def interrupted() -> None:
         ending.requested = True
@@ -406,9 +405,9 @@ async def execute(
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
-                queue, endpoint = iter(items), _Endpoint(context)
+                queue = iter(items)
                 for _ in range(workers):
-                    group.create_task(_work(queue, context, ending, endpoint, on_finished))
+                    group.create_task(_work(queue, context, ending, on_finished))
         except BaseExceptionGroup as failures:
             # A fault in one sample that concerns all of them ends the run and is raised unwrapped.
             raise failures.exceptions[0] from None
@@ -420,26 +419,23 @@ async def execute(
         raise KeyboardInterrupt
 
 
-async def _work(
-    queue: Iterator[WorkItem], context: RunContext, ending: Ending, endpoint: _Endpoint, on_finished: OnFinished
-) -> None:
+async def _work(queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: OnFinished) -> None:
     await context.pace.enter()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:
             if context.benchmark.make_files and (item := await _with_files(item, context, ending)) is None:
                 return
-            replies_at_start = endpoint.replies
+            replies_at_start = ending.replies
             try:
                 requests = collect_requests()
                 record = await run_item(item, context)
             except BudgetReached as error:
                 # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
-                ending.requested, ending.error = True, ending.error or error
+                ending.stop(error)
                 return
             context.store.append(record, requests)
             on_finished(record)
-            if error := endpoint.record_outcome(record, replies_at_start):
-                ending.requested, ending.error = True, ending.error or error
+            ending.record_outcome(record, replies_at_start)
             if context.source.base_url is None:
                 # Without network waits, control must be yielded for records, progress and interrupts.
                 await asyncio.sleep(0)
@@ -460,7 +456,7 @@ async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> Wo
         try:
             sample = await asyncio.to_thread(context.benchmark.prepare, item.sample)
         except AgrotoolsError as error:
-            ending.requested, ending.error = True, ending.error or error
+            ending.stop(error)
             return None
     return None if ending.requested else item._replace(sample=sample)
 
