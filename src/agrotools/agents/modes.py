@@ -204,15 +204,9 @@ def _answered(steps: Sequence[Step], view: SampleView, termination: Termination,
 
 
 def _answer_step(turn: int, answer: Answer) -> Step:
-    return Step(
-        turn=turn,
-        kind="answer",
-        text=kept_text(answer.text),
-        thought=kept_text(answer.thought),
-        reply=answer.reply,
-        form_replies=answer.form_replies,
-        formless=answer.formless,
-    )
+    texts = {"text": kept_text(answer.text), "thought": kept_text(answer.thought)}
+    replies = {name: getattr(answer, name) for name in ("reply", "form_replies", "formless")}
+    return Step(turn=turn, kind="answer", **texts, **replies)
 
 
 def _not_an_action(value: object) -> str:

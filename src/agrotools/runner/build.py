@@ -180,15 +180,6 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
-def _library_versions() -> dict[str, str]:
-    """Return the versions of installed libraries; text alone is evaluated without those for images."""
-    found: dict[str, str] = {}
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
-
-
 def default_folder(manifest: Manifest) -> Path:
     """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
     name = manifest.model.removeprefix("baseline:")
@@ -214,6 +205,12 @@ def describe_run(
     """Return the manifest of the run that ``config`` describes."""
     toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
     has_model, protocol = source.model is not None, run_protocol(settings.protocol)
+    endpoint = source.meter.endpoint if source.meter else None
+    agent_settings: dict[str, JsonValue] = {"agent_model": endpoint.name} if endpoint else {}
+    libraries: dict[str, str] = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
+            libraries[name] = version(name)
     return Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -236,7 +233,7 @@ def describe_run(
         sealed=source.sealed,
         protocol=settings.protocol,
         images=settings.images,
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
+        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else agent_settings,
         max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
@@ -247,7 +244,7 @@ def describe_run(
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
-        libraries=_library_versions(),
+        libraries=libraries,
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
         quick=config.quick,
@@ -261,11 +258,6 @@ def stored_options(run: Manifest) -> dict[str, JsonValue]:
     settings = {name: value for name, value in run.settings.items() if name in EvalConfig.model_fields}
     known = {name: getattr(run, name) for name in ("model", "base_url", "images", "max_steps")}
     return {"benchmark": run.benchmark_path, **known, **settings}
-
-
-def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
-    endpoint = source.meter.endpoint if source.meter else None
-    return {"agent_model": endpoint.name} if endpoint else {}
 
 
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:

@@ -5,6 +5,7 @@ Of the files that a run created, a judge sees the contents of texts and images, 
 
 import asyncio
 import re
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -162,13 +163,8 @@ async def _ask(
     rubrics: Rubrics | None,
     progress: Progress,
 ) -> None:
-    stopping = False
-
-    def interrupted() -> None:
-        nonlocal stopping
-        stopping = True
-
-    with _open_models(helper, ledger) as model_of, interrupts(interrupted):
+    stopping = threading.Event()
+    with _open_models(helper, ledger) as model_of, interrupts(stopping.set):
         models: dict[int, Model] = {}
 
         async def one(each: PendingQuestion) -> None:
@@ -198,11 +194,11 @@ async def _ask(
             progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
-            result.error = await _ask_each(pending, one, helper.model, lambda: stopping)
+            result.error = await _ask_each(pending, one, helper.model, stopping.is_set)
         finally:
             await helper.model.close()
     result.missing = len(pending) - result.replies
-    if stopping:
+    if stopping.is_set():
         raise KeyboardInterrupt
 
 
