@@ -111,21 +111,6 @@ def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any
             assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)], text
 
 
-@given(st.lists(st.tuples(names, arguments), min_size=2, max_size=5))
-def test_several_calls_in_any_form_keep_their_order(calls: list[tuple[str, dict[str, Any]]]) -> None:
-    objects = [{"name": name, "arguments": given} for name, given in calls]
-    texts = [
-        "\n".join(f"Action: {name}\nAction Input: {json.dumps(given)}" for name, given in calls),
-        json.dumps(objects),
-        "\n".join(json.dumps(entry) for entry in objects),
-        "".join(f"<tool_call>{json.dumps(entry)}</tool_call>" for entry in objects),
-    ]
-    for text in texts:
-        action = parse_output(text)
-        assert isinstance(action, CallTools)
-        assert [(call.tool, call.arguments) for call in action.calls] == calls
-
-
 @given(outputs)
 def test_loose_json_raises_nothing_but_its_own_error(text: str) -> None:
     try:

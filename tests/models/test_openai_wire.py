@@ -175,9 +175,6 @@ async def test_a_refused_connection_is_an_infrastructure_error_with_the_address(
     [
         completion("", finish_reason="content_filter"),
         error(400, "The response was filtered by Azure's content management policy", "content_filter"),
-        error(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
-        error(403, "Your chosen model requires moderation and your input was flagged"),
-        web.json_response({"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
         web.json_response({"promptFeedback": {"blockReason": "SAFETY"}}),
     ],
 )

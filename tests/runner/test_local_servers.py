@@ -124,7 +124,6 @@ def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, progr
     ("arguments", "hint"),
     [
         ("--die 'unknown architecture: potato'", "check the name or path of the model"),
-        ("--die 'CUDA out of memory. Tried to allocate 9 GiB'", "it ran out of memory: a smaller model"),
         ("--no-such-option", "its whole output is in run/server.log"),
     ],
 )
@@ -222,16 +221,8 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
     assert command("transformers", "Qwen/Q") == ["transformers", "serve", "Qwen/Q", *at]
     assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
     file = str(folder / "my model.gguf")
-    assert command("llama", "my model.gguf", "--mmproj p.gguf") == [
-        "llama-server",
-        "-m",
-        file,
-        "-np",
-        "1",
-        *at,
-        "--mmproj",
-        "p.gguf",
-    ]
+    seeing = command("llama", "my model.gguf", "--mmproj p.gguf")
+    assert seeing == ["llama-server", "-m", file, "-np", "1", *at, "--mmproj", "p.gguf"]
 
 
 def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):

@@ -24,20 +24,11 @@ PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
 _READING = threading.Lock()
 """The readers temporarily change the list of warning filters, which is shared by all threads."""
-_MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
-    ("black", (0, 0, 0)),
-    ("green", (0, 170, 0)),
-    ("red", (220, 30, 30)),
-    ("blue", (40, 80, 230)),
-    ("yellow", (240, 220, 40)),
-    ("magenta", (210, 50, 200)),
-    ("cyan", (50, 200, 210)),
-    ("orange", (245, 140, 30)),
-    ("white", (255, 255, 255)),
-    ("brown", (130, 80, 40)),
-    ("pink", (250, 160, 190)),
-    ("grey", (128, 128, 128)),
-)
+_MASK_COLOURS: dict[str, tuple[int, int, int]] = {
+    **{"black": (0, 0, 0), "green": (0, 170, 0), "red": (220, 30, 30), "blue": (40, 80, 230)},
+    **{"yellow": (240, 220, 40), "magenta": (210, 50, 200), "cyan": (50, 200, 210), "orange": (245, 140, 30)},
+    **{"white": (255, 255, 255), "brown": (130, 80, 40), "pink": (250, 160, 190), "grey": (128, 128, 128)},
+}
 
 
 _LARGEST_READ_WHOLE = 50_000_000
@@ -118,10 +109,12 @@ def make_picture(
 ) -> Picture | Unreadable:
     """Read one file as a picture of at most ``longest_px`` on its long side; never raises for invalid content."""
     try:
+        from agrotools.vision.formats import PHOTO_FORMATS, file_format
+
         with _READING:
             if kind == "mask":
                 return _of_mask(path, name, longest_px)
-            if kind in ("raster", "depth") or not _is_photo(path, name):
+            if kind in ("raster", "depth") or file_format(path, shown_as=name) not in PHOTO_FORMATS:
                 return _of_raster(path, name, bands, longest_px)
             return _of_photo(path, name, longest_px)
     except ToolError as error:
@@ -129,12 +122,6 @@ def make_picture(
     except (Exception, MemoryError):
         # A decoder may fail in unforeseen ways; the sample continues without the picture.
         return Unreadable("it cannot be read as an image")
-
-
-def _is_photo(path: Path, name: str) -> bool:
-    from agrotools.vision.formats import PHOTO_FORMATS, file_format
-
-    return file_format(path, shown_as=name) in PHOTO_FORMATS
 
 
 def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> Picture:
@@ -164,9 +151,9 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     if present.size > len(_MASK_COLOURS):
         picture = Image.fromarray(stretched_picture({"R": classes.astype(np.float32)}))
         return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
-    palette = np.array([colour for _, colour in _MASK_COLOURS], dtype=np.uint8)
+    palette = np.array([*_MASK_COLOURS.values()], dtype=np.uint8)
     picture = Image.fromarray(palette[np.searchsorted(present, classes)])
-    colours = {str(value): colour for value, (colour, _) in zip(present.tolist(), _MASK_COLOURS, strict=False)}
+    colours = {str(value): colour for value, colour in zip(present.tolist(), _MASK_COLOURS, strict=False)}
     return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 
 

@@ -8,6 +8,7 @@ whole and are not stored by the endpoint (``store`` is false), so that a run doe
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import exp, isfinite
 from typing import Any, NamedTuple
 
@@ -172,10 +173,8 @@ def _first_token(logprobs: Any) -> dict[str, float]:
 
 
 def _json(body: bytes) -> Any:
-    try:
+    with suppress(orjson.JSONDecodeError):
         return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
     try:
         # orjson refuses lone surrogates and NaN, which Python servers do send.
         return without_surrogates(json.loads(body))

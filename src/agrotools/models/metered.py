@@ -1,13 +1,18 @@
-"""Costs of requests, the ledger of a run (its paid replies, a line each), and a budget that no request can exceed.
+"""Costs of requests: ledger of a run (its paid replies, a line each), budget that no request exceeds, response cache.
 
 Before a request is sent, its maximum cost is reserved; the actual cost replaces it when the reply arrives. A request
 is sent only if the total of spent and reserved amounts stays within the budget.
+
+The response cache has the replies of models to requests, shared by name between runs and processes. It is opt-in,
+because a cached reply shows what an endpoint once served, not what it serves now. Each name is one SQLite file. A fault
+of the file or the disk never ends a run: ``fault`` reports it once, and the run continues without the cache.
 """
 
 import asyncio
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache, reduce
 from hashlib import sha256
 from pathlib import Path
@@ -58,7 +63,7 @@ class Spend(NamedTuple):
         )
 
 
-class SpendLedger:
+class SpendLedger(AbstractContextManager["SpendLedger"]):
     """Journal of paid replies: a line is passed to the operating system before :meth:`add` returns.
 
     Raises:
@@ -79,9 +84,6 @@ class SpendLedger:
         reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
         self.spend = self.spend.plus(reply)  # counted even if it cannot be written
         self._file.add(reply)
-
-    def __enter__(self) -> "SpendLedger":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
@@ -262,7 +264,7 @@ def response_cache_path(name: str) -> Path:
     return cache_dir("responses") / f"{name}.sqlite"
 
 
-class ResponseCache:
+class ResponseCache(AbstractContextManager["ResponseCache"]):
     """Replies by key, in one file. All methods can be called in any state of the file and never raise.
 
     ``fault`` is None, or a sentence that describes the problem, to be shown once.
@@ -309,9 +311,6 @@ class ResponseCache:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-    def __enter__(self) -> "ResponseCache":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

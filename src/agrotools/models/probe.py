@@ -7,7 +7,6 @@ the endpoint really does with images, tools, schemas, seeds and logprobs.
 """
 
 import asyncio
-import base64
 import hashlib
 import io
 import json
@@ -349,7 +348,7 @@ def _numbered_picture(seed: int) -> tuple[ImagePart, str]:
     ImageDraw.Draw(image).text((128, 64), number, "black", ImageFont.load_default(72), anchor="mm")
     content = io.BytesIO()
     image.save(content, "PNG")
-    return ImagePart(f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"), number
+    return ImagePart.of("image/png", content.getvalue()), number
 
 
 async def _text(asking: _Asking) -> tuple[State, str]:

@@ -328,7 +328,6 @@ def _tool_caller(
     return call_tool
 
 
-OnFinished = Callable[[Record], None]
 _TICK_S = 0.5
 _FEWEST_BEFORE_GIVING_UP = 10
 
@@ -376,7 +375,7 @@ async def execute(
     context: RunContext,
     *,
     workers: int,
-    on_finished: OnFinished,
+    on_finished: Callable[[Record], None],
     on_tick: Callable[[], None] = lambda: None,
     on_interrupt: Callable[[int], None] = lambda _in_flight: None,
     stop: threading.Event | None = None,
@@ -419,7 +418,9 @@ async def execute(
         raise KeyboardInterrupt
 
 
-async def _work(queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: OnFinished) -> None:
+async def _work(
+    queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: Callable[[Record], None]
+) -> None:
     await context.pace.enter()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:

@@ -245,9 +245,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "tool_data": new.tool_data | old.tool_data,
-            "sample_ids": new.sample_ids
-            if new.sample_ids == old.sample_ids
-            else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
                 for mode in MODES

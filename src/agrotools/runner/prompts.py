@@ -90,7 +90,8 @@ class PromptLog:
         for messages, tools in requests:
             for message in messages:
                 if id(message) not in known:
-                    known[id(message)] = self._message(message, lines)
+                    content = message_json(with_images(message, self._image))
+                    known[id(message)] = self._stored(b"message", content, lines)
             if tools and id(tools) not in known:
                 known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
             digests = [known[id(message)] for message in messages]
@@ -111,9 +112,6 @@ class PromptLog:
         """Sync and close; OSError if the last lines could not be written to disk."""
         if self._journal is not None:
             self._journal.close()
-
-    def _message(self, message: Message, lines: list[bytes]) -> str:
-        return self._stored(b"message", message_json(with_images(message, self._image)), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]

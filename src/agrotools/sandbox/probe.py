@@ -145,11 +145,5 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
 def _hint(runner: str) -> str:
     if runner == "landlock":
         return _LANDLOCK
-    return _APPARMOR if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1" else _USERNS
-
-
-def _setting(name: str) -> str | None:
-    try:
-        return Path("/proc/sys", name).read_text().strip()
-    except OSError:
-        return None
+    setting = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    return _APPARMOR if setting.is_file() and setting.read_text().strip() == "1" else _USERNS
