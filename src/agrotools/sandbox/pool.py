@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -204,11 +204,14 @@ class Pool:
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix=f"starts sandboxes ({runner})")
+        self._orders: queue.SimpleQueue[tuple[Future[Worker], tuple[str, ...], str | None] | None] = queue.SimpleQueue()
         self._prepared: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
         self._alive: set[Worker] = set()
+        self._starting = threading.Lock()
         self._lock = threading.Lock()
         self._closed = False
+        self._thread = threading.Thread(target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True)
+        self._thread.start()
         self._size = size
         self._filled = False
 
@@ -245,15 +248,19 @@ class Pool:
         with self._lock:
             self._closed = True
             alive, self._alive = list(self._alive), set()
-            self._starter.shutdown(wait=False)
+        self._orders.put(None)
         for worker in alive:
             worker.kill()
             worker.end()
         self._prepared.put(_closed_future())
 
     def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
+        future: Future[Worker] = Future()
         with self._lock:
-            return _closed_future() if self._closed else self._starter.submit(self._start_worker, warm, folder)
+            if self._closed:
+                return _closed_future()
+            self._orders.put((future, warm, folder))
+        return future
 
     def _result(self, future: "Future[Worker]") -> Worker:
         try:
@@ -261,15 +268,23 @@ class Pool:
         except OSError as error:
             raise InfrastructureError(f"a sandbox worker ({self.runner}) does not start: {error}") from error
 
-    def _start_worker(self, warm: tuple[str, ...], folder: str | None) -> Worker:
-        worker = Worker(self.runner, warm, folder)
-        with self._lock:
-            self._alive.add(worker)
-            closed = self._closed
-        if closed:
-            self.discard(worker)
-            raise InfrastructureError("the sandboxes were closed")
-        return worker
+    def _start_workers(self) -> None:
+        while (order := self._orders.get()) is not None:
+            future, warm, folder = order
+            with self._starting:
+                try:
+                    worker = Worker(self.runner, warm, folder)
+                except BaseException as error:
+                    future.set_exception(error)
+                    continue
+                with self._lock:
+                    self._alive.add(worker)
+                    closed = self._closed
+            if closed:
+                self.discard(worker)
+                future.set_exception(InfrastructureError("the sandboxes were closed"))
+            else:
+                future.set_result(worker)
 
 
 def _closed_future() -> "Future[Worker]":
