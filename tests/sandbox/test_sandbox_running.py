@@ -13,10 +13,9 @@ from PIL import Image
 
 from agrotools.core import UsageError
 from agrotools.sandbox import pool
-from agrotools.sandbox import probe as probing
-from agrotools.sandbox.probe import select_runner
+from agrotools.sandbox import running as probing
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxUnavailable
-from agrotools.sandbox.running import run_code, unfenced
+from agrotools.sandbox.running import run_code, select_runner, unfenced
 
 PLOT = """
 import matplotlib.pyplot as plt

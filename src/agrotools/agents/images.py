@@ -230,11 +230,8 @@ def _encoded(picture: Picture) -> Preview:
     """Encode as JPEG, or as PNG if pixel colours are significant."""
     buffer = io.BytesIO()
     # Only pixels are encoded: comments, positions and dates of the original stay out of prompts.
-    if picture.exact:
-        picture.image.save(buffer, "PNG", optimize=True)
-    else:
-        picture.image.save(buffer, "JPEG", quality=90)
-    kind = "png" if picture.exact else "jpeg"
+    kind, options = ("png", {"optimize": True}) if picture.exact else ("jpeg", {"quality": 90})
+    picture.image.save(buffer, kind, **options)
     image = ImagePart.of(f"image/{kind}", buffer.getvalue())
     return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
@@ -269,10 +266,9 @@ def reason_unreadable(file: SampleFile) -> str:
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
     """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
     facts: list[str] = [file.kind]
-    if isinstance(preview, Preview):
-        facts.append(f"{preview.width_px} x {preview.height_px} px")
-    elif file.width_px and file.height_px:
-        facts.append(f"{file.width_px} x {file.height_px} px")
+    sized = preview if isinstance(preview, Preview) else file
+    if sized.width_px and sized.height_px:
+        facts.append(f"{sized.width_px} x {sized.height_px} px")
     if file.bands:
         facts.append(f"bands {', '.join(file.bands)}")
     elif isinstance(preview, Preview) and preview.bands > 4:
@@ -288,10 +284,8 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
         facts.append(f"one unit of depth is {file.depth_unit_mm:g} mm")
     colours = preview.colours if isinstance(preview, Preview) and is_shown else {}
     if file.classes:
-        classes = [
-            f"{index} = {meaning}{f' ({colours[index]})' if index in colours else ''}"
-            for index, meaning in file.classes.items()
-        ]
+        shown = {index: f" ({colour})" for index, colour in colours.items()}
+        classes = [f"{index} = {meaning}{shown.get(index, '')}" for index, meaning in file.classes.items()]
         facts.append(f"classes: {', '.join(classes)}")
     elif colours:
         facts.append(f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}")

@@ -123,14 +123,11 @@ class SampleUsage:
         if self.meter.endpoint is not None:
             return  # its requests are counted
         try:
-            usage = self.meter.pay(UsageReport.model_validate(data))
+            self.replies = (*self.replies, Reply(usage=self.meter.pay(UsageReport.model_validate(data))))
         except ValidationError as error:
             self.fail(InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}"))
-            return
         except AgrotoolsError as error:
             self.fail(error)
-            return
-        self.replies = (*self.replies, Reply(usage=usage))
 
     def messages_of(self, body: dict[str, Any]) -> tuple[list[Message], list[Any]]:
         """Return messages and tools of a request. Equal ones are the same objects, because agents send all again."""

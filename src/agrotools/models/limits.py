@@ -130,48 +130,22 @@ _FADING = 1.02
 """Growth of the shortest median latency in each round, because prompts and replies change during a run."""
 
 
-class AdaptiveLimit:
-    """Adaptive limit on concurrent requests: admits at most ``current`` at a time, first come, first served.
+class Slots:
+    """Slots under a limit that may change at any time, ``allowed``: given first come, first served."""
 
-    In each round of as many replies as the limit, it doubles until the first refusal or queue, then grows by a step.
-
-    Args:
-        start: initial limit.
-        ceiling: maximum limit. If it equals ``start``, the user has fixed it, and only overload lowers it.
-        clock: monotonic clock in seconds.
-        timeout_s: request timeout. The limit does not grow while replies take more than half of it.
-    """
-
-    def __init__(
-        self,
-        start: int = FIRST,
-        ceiling: int = MOST,
-        clock: Callable[[], float] = time.monotonic,
-        timeout_s: float = float("inf"),
-    ) -> None:
-        self.ceiling = ceiling
-        self.current = self._least = min(start, ceiling)
+    def __init__(self) -> None:
         self.in_use = 0
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._clock = clock
-        self._slow_s = timeout_s / 2
-        self._step = max(1, ceiling // 32)
-        self._doubling = True
-        self._shortest_s = float("inf")
-        self._cut_at = float("-inf")
-        self._latencies: list[float] = []
-        self._begin_round()
 
-    @classmethod
-    def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
-        """Return the limit for ``--concurrency``: None adapts, N starts at N and never exceeds it."""
-        start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
-        return cls(start, ceiling, timeout_s=timeout_s)
+    @property
+    def allowed(self) -> int:
+        """Number of slots that may currently be in use."""
+        raise NotImplementedError
 
     def try_acquire(self) -> bool:
         """Take a slot if one is free now."""
         # Nobody waits while a slot is free, because a released slot is passed on.
-        if self.in_use >= self.current:
+        if self.in_use >= self.allowed:
             return False
         self._take()
         return True
@@ -193,14 +167,67 @@ class AdaptiveLimit:
     def release(self) -> None:
         """Release a slot."""
         self.in_use -= 1
-        self._admit()
+        self.admit()
+
+    def admit(self) -> None:
+        """Give free slots to those that wait."""
+        while self._queue and self.in_use < self.allowed:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._take()
+                turn.set_result(None)
+
+    def _take(self) -> None:
+        self.in_use += 1
+
+
+class AdaptiveLimit(Slots):
+    """Adaptive limit on concurrent requests: admits at most ``current`` at a time, first come, first served.
+
+    In each round of as many replies as the limit, it doubles until the first refusal or queue, then grows by a step.
+
+    Args:
+        start: initial limit.
+        ceiling: maximum limit. If it equals ``start``, the user has fixed it, and only overload lowers it.
+        clock: monotonic clock in seconds.
+        timeout_s: request timeout. The limit does not grow while replies take more than half of it.
+    """
+
+    def __init__(
+        self,
+        start: int = FIRST,
+        ceiling: int = MOST,
+        clock: Callable[[], float] = time.monotonic,
+        timeout_s: float = float("inf"),
+    ) -> None:
+        super().__init__()
+        self.ceiling = ceiling
+        self.current = self._least = min(start, ceiling)
+        self._clock = clock
+        self._slow_s = timeout_s / 2
+        self._step = max(1, ceiling // 32)
+        self._doubling = True
+        self._shortest_s = float("inf")
+        self._cut_at = float("-inf")
+        self._latencies: list[float] = []
+        self._begin_round()
+
+    @classmethod
+    def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
+        """Return the limit for ``--concurrency``: None adapts, N starts at N and never exceeds it."""
+        start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
+        return cls(start, ceiling, timeout_s=timeout_s)
+
+    @property
+    def allowed(self) -> int:
+        return self.current
 
     def replied(self, latency_s: float) -> None:
         """Record a reply that arrived ``latency_s`` after its request was sent."""
         self._latencies.append(latency_s)
         if len(self._latencies) >= self.current:
             self._end_round()
-            self._admit()
+            self.admit()
 
     def overloaded(self, latency_s: float = 0.0, most: int = MOST) -> None:
         """Record that the endpoint refused a request because of overload, or let it time out, and lower the limit.
@@ -218,15 +245,8 @@ class AdaptiveLimit:
         self._begin_round()
 
     def _take(self) -> None:
-        self.in_use += 1
+        super()._take()
         self._peak = max(self._peak, self.in_use)
-
-    def _admit(self) -> None:
-        while self._queue and self.in_use < self.current:
-            turn = self._queue.popleft()
-            if not turn.done():
-                self._take()
-                turn.set_result(None)
 
     def _begin_round(self) -> None:
         self._latencies.clear()

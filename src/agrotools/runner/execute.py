@@ -10,7 +10,6 @@ import shutil
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from agrotools.core.files import was_changed
 from agrotools.core.interrupts import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
+from agrotools.models.limits import Slots
 from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
@@ -52,8 +52,8 @@ HANDFUL = 8
 """Samples between two attempts that do not count against the limit, even if the limit is lower."""
 
 
-class Pace:
-    """Limit on samples in flight: as many as requests, plus those that are waiting for a tool and send no request.
+class Pace(Slots):
+    """Limit on samples in flight, each with a slot: as many as requests, and those that wait for a tool and send none.
 
     Samples between two attempts do not count either, so that a few unanswered ones do not block all others at a low
     limit. At most the larger of :data:`HANDFUL` and the limit are exempted, because the endpoint may be unreachable.
@@ -61,68 +61,39 @@ class Pace:
     """
 
     def __init__(self, most: int, stats: WireStats | None = None) -> None:
+        super().__init__()
         self.most = most
         self._stats = stats
         self._in_tools = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self.in_flight = 0
 
     @property
     def allowed(self) -> int:
-        """Number of samples that may currently be in flight."""
         limit = self._stats.limit if self._stats else 0
         if not self._stats or not limit:
             return self.most
         waiting = min(self._stats.retry_waits, max(HANDFUL, limit))
         return min(self.most, limit + self._in_tools + waiting)
 
-    async def enter(self) -> None:
-        """Wait until one more sample may be in flight, and count it."""
-        while self.in_flight >= self.allowed:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self.in_flight += 1
-
-    def leave(self) -> None:
-        self.in_flight -= 1
-        self.admit_waiting()
-
     async def pass_on(self) -> None:
         """End one sample and begin the next; it takes the same place unless the limit has fallen."""
-        if self.in_flight > self.allowed:
-            self.leave()
-            await self.enter()
+        if self.in_use > self.allowed:
+            self.release()
+            await self.acquire()
         else:
-            self.admit_waiting()
+            self.admit()
 
     def tool_begins(self) -> None:
         self._in_tools += 1
-        self.admit_waiting()
+        self.admit()
 
     def tool_ends(self) -> None:
         self._in_tools -= 1
 
-    def admit_waiting(self) -> None:
-        """Admit waiting samples up to the current limit."""
-        if not self._waiting:
-            return
-        for _ in range(self.allowed - self.in_flight):
-            if not self._waiting:
-                break
-            self._wake()
-
     def open(self) -> None:
-        """Wake all waiting samples, even above the limit, because the run is about to end."""
-        self.most = max(self.most, self.in_flight + len(self._waiting))
+        """Admit all waiting samples, even above the limit, because the run is about to end."""
+        self.most = max(self.most, self.in_use + len(self._queue))
         self._stats = None
-        while self._waiting:
-            self._wake()
-
-    def _wake(self) -> None:
-        turn = self._waiting.popleft()
-        if not turn.done():
-            turn.set_result(None)
+        self.admit()
 
 
 @contextmanager
@@ -394,11 +365,11 @@ async def execute(
     ending = Ending(context)
 
     def interrupted() -> None:
-        ending.requested = True
+        in_flight, ending.requested = context.pace.in_use, True
         context.pace.open()
         if context.source.stats is not None:
             context.source.stats.stopping = True
-        on_interrupt(context.pace.in_flight)
+        on_interrupt(in_flight)
 
     with interrupts(interrupted):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
@@ -421,7 +392,7 @@ async def execute(
 async def _work(
     queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: Callable[[Record], None]
 ) -> None:
-    await context.pace.enter()
+    await context.pace.acquire()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:
             if context.benchmark.make_files and (item := await _with_files(item, context, ending)) is None:
@@ -444,7 +415,7 @@ async def _work(
                 context.pace.open()
             await context.pace.pass_on()
     finally:
-        context.pace.leave()
+        context.pace.release()
         if ending.requested:
             context.pace.open()
 
@@ -468,7 +439,7 @@ async def _tick(
     seen = False
     while True:
         await asyncio.sleep(_TICK_S)
-        context.pace.admit_waiting()
+        context.pace.admit()
         on_tick()
         if stop is not None and stop.is_set() and not seen:
             seen = True

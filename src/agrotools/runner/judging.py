@@ -176,11 +176,9 @@ async def _ask(
                 return  # No usable reply: the question stays open for a later call.
             file.add(
                 Judgement(
-                    metric=question.metric,
+                    **{name: getattr(question, name) for name in ("metric", "prompt", "asked")},
                     judge=helper.name,
                     rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
-                    prompt=question.prompt,
-                    asked=question.asked,
                     vote=each.vote,
                     sample_id=each.sample_id,
                     label=each.label,

@@ -221,29 +221,21 @@ class StoredPrompts:
             raise self._fault(error) from error
 
     def _read(self, file: BinaryIO, key: Key) -> list[StoredRequest] | None:
-        line = self._line(file, orjson.dumps({"key": key})[:-1])
-        if line is None:
+        beginning = orjson.dumps({"key": key})[:-1]
+        if beginning not in self._offsets:
             return None
         requests: list[StoredRequest] = []
-        for shared, added, tools in orjson.loads(line)["requests"]:
+        for shared, added, tools in self._line(file, beginning)["requests"]:
             messages = requests[-1].messages[:shared] if shared else []
-            messages += [self._content(file, digest)["message"] for digest in added]
-            offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
+            messages += [self._line(file, _CONTENT + digest.encode())["message"] for digest in added]
+            offered: list[dict[str, Any]] = self._line(file, _CONTENT + tools.encode())["tools"] if tools else []
             requests.append(StoredRequest(messages, offered, shared))
         return requests
 
-    def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
-        line = self._line(file, _CONTENT + digest.encode())
-        if line is None:
-            raise KeyError(digest)
-        return orjson.loads(line)
-
-    def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
-        """Return the last line that begins so; None if there is none."""
-        if beginning not in self._offsets:
-            return None
+    def _line(self, file: BinaryIO, beginning: bytes) -> dict[str, Any]:
+        """Return the content of the last line that begins so; KeyError if there is none."""
         file.seek(self._offsets[beginning])
-        return file.readline()
+        return orjson.loads(file.readline())
 
     def _fault(self, error: Exception) -> RunStoreError:
         is_missing = isinstance(error, OSError)

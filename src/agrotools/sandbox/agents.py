@@ -24,7 +24,7 @@ from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, RECORDS_FILE
-from agrotools.sandbox.probe import probe
+from agrotools.sandbox.running import probe
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
 """Folders of the system and of Python that hold programs and libraries; projects may be beside them."""
