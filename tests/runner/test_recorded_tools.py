@@ -55,13 +55,6 @@ def test_any_other_call_is_told_so(call: ToolCall):
     assert f"--backend {call.tool}=" in (error.hint or "")
 
 
-def test_a_step_of_which_nothing_was_recorded_says_so():
-    step = ReferenceStep(tool="calculate", arguments={"expression": "1"})
-    outcome = RecordedTools(sample(step)).run(ToolCall(tool="calculate", arguments={"expression": "1"}))
-    assert outcome.observation.error is not None
-    assert "nothing was recorded" in outcome.observation.error.message
-
-
 def test_what_is_said_of_all_tools_gives_way_to_what_is_said_of_one():
     spelled = backend_by_tool({"*": "recorded", "plot": "offline"}, ("calculate", "plot"))
     assert spelled == {"calculate": "recorded", "plot": "offline"}

@@ -5,7 +5,6 @@ several lines (an invalid sample is run again): the last finished record is vali
 finished. Lines that are not records (after a disk fault) are always reported.
 """
 
-import errno
 import os
 import sqlite3
 import weakref
@@ -323,7 +322,7 @@ def recover(run: Path) -> tuple[RecordIndex, list[str]]:
             " its sample runs again"
         )
     if bad:
-        _move_aside(path, end, bad, run / REJECTED_FILE)
+        _move_aside(path, bad, run / REJECTED_FILE)
         notes.append(
             f"moved {count_text(len(bad), 'line')} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE}"
             f" (line {bad[0].number}:"
@@ -344,30 +343,16 @@ def _end_line(path: Path) -> None:
     sync(path)
 
 
-def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) -> None:
-    path = path.resolve()
+def _move_aside(path: Path, bad: Sequence[BadLine], rejected: Path) -> None:
+    path, numbers = path.resolve(), {line.number for line in bad}
     with path.open("rb") as lines:
         # The copies are written first: a crash in between duplicates lines there, but loses none.
         with rejected.open("ab") as aside:
-            for line in bad:
-                _copy(lines, aside, line.offset, line.offset + line.length)
+            aside.writelines(line for number, line in enumerate(lines, start=1) if number in numbers)
         _end_line(rejected)
+        lines.seek(0)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
-            start = 0
-            for line in bad:
-                _copy(lines, output, start, line.offset)
-                start = line.offset + line.length
-            _copy(lines, output, start, end)
-
-
-def _copy(source: IO[bytes], target: IO[bytes], start: int, end: int) -> None:
-    source.seek(start)
-    while start < end:
-        block = source.read(min(_BLOCK, end - start))
-        if not block:
-            raise OSError(errno.EIO, "the file became shorter while it was read", source.name)
-        target.write(block)
-        start += len(block)
+            output.writelines(line for number, line in enumerate(lines, start=1) if number not in numbers)
 
 
 def iter_records(run: Path) -> Iterator[Record]:
