@@ -3,7 +3,9 @@
 Messages, which many requests share, are serialised once.
 """
 
+import asyncio
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -225,6 +227,57 @@ class WireStats:
     def has_worked(self) -> bool:
         """True if the endpoint is known to answer with the present configuration."""
         return self.worked_before or self.replies > 0
+
+
+class Slots:
+    """Slots under a limit that may change at any time, ``allowed``: given first come, first served."""
+
+    def __init__(self) -> None:
+        self.in_use = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def allowed(self) -> int:
+        """Number of slots that may currently be in use."""
+        raise NotImplementedError
+
+    def try_acquire(self) -> bool:
+        """Take a slot if one is free now."""
+        # Nobody waits while a slot is free, because a released slot is passed on.
+        if self.in_use >= self.allowed:
+            return False
+        self._take()
+        return True
+
+    async def acquire(self) -> None:
+        """Wait for a slot. A cancelled wait holds none."""
+        if self.try_acquire():
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # A waiter that was cancelled is skipped; one that was already admitted passes its slot on.
+            if not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Release a slot."""
+        self.in_use -= 1
+        self.admit()
+
+    def admit(self) -> None:
+        """Give free slots to those that wait."""
+        while self._queue and self.in_use < self.allowed:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._take()
+                turn.set_result(None)
+
+    def _take(self) -> None:
+        self.in_use += 1
 
 
 @runtime_checkable

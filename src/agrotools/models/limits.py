@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from statistics import median
 
 from agrotools.core import ToolSpec
-from agrotools.models.base import Message, ModelSettings, prompt_length
+from agrotools.models.base import Message, ModelSettings, Slots, prompt_length
 
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
@@ -128,57 +127,6 @@ _MOST_SLOWER = 2.5
 """Factor on the shortest median latency above which more requests only queue: the limit is halved."""
 _FADING = 1.02
 """Growth of the shortest median latency in each round, because prompts and replies change during a run."""
-
-
-class Slots:
-    """Slots under a limit that may change at any time, ``allowed``: given first come, first served."""
-
-    def __init__(self) -> None:
-        self.in_use = 0
-        self._queue: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def allowed(self) -> int:
-        """Number of slots that may currently be in use."""
-        raise NotImplementedError
-
-    def try_acquire(self) -> bool:
-        """Take a slot if one is free now."""
-        # Nobody waits while a slot is free, because a released slot is passed on.
-        if self.in_use >= self.allowed:
-            return False
-        self._take()
-        return True
-
-    async def acquire(self) -> None:
-        """Wait for a slot. A cancelled wait holds none."""
-        if self.try_acquire():
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._queue.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            # A waiter that was cancelled is skipped; one that was already admitted passes its slot on.
-            if not turn.cancelled():
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Release a slot."""
-        self.in_use -= 1
-        self.admit()
-
-    def admit(self) -> None:
-        """Give free slots to those that wait."""
-        while self._queue and self.in_use < self.allowed:
-            turn = self._queue.popleft()
-            if not turn.done():
-                self._take()
-                turn.set_result(None)
-
-    def _take(self) -> None:
-        self.in_use += 1
 
 
 class AdaptiveLimit(Slots):

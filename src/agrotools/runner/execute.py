@@ -37,7 +37,7 @@ from agrotools.core.files import was_changed
 from agrotools.core.interrupts import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
-from agrotools.models.limits import Slots
+from agrotools.models.base import Slots
 from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
