@@ -29,16 +29,7 @@ arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
 pieces = st.sampled_from(
     [
         *("Action:", "Action Input:", "Final Answer:", "Observation:", "Thought:", "最终答案：", "<think>", "</think>"),
-        *(
-            "<function=a>",
-            "<parameter=x>",
-            "</parameter>",
-            "[a(",
-            "x=",
-            "to=functions.a",
-            "<｜tool▁call▁begin｜>",
-            "a(",
-        ),
+        *"<function=a> <parameter=x> </parameter> [a( x= to=functions.a <｜tool▁call▁begin｜> a(".split(),
         *("<|message|>", "<|channel|>", "final", "<arg_key>x</arg_key>", "<arg_value>", "```tool_code", "Finish["),
         *("<tool_call>", "</tool_call>", "```json", "```", '"name"', '"arguments"', "calculate", "None", "True"),
         *("{", "}", "[", "]", '"', "'", ",", ":", "\\", "//", " ", "\n", "“", "”", "1", "1e999", "\\ud800"),

@@ -78,62 +78,24 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
     assert reply.attempts == 1
     assert reply.seconds > 0
     assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
-    assert endpoint.requests == [
-        {
-            "model": "m",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "text", "text": "See"},
-                        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
-                    ],
-                },
-                {
-                    "role": "assistant",
-                    "content": "",
-                    "tool_calls": [
-                        {
-                            "id": "call00000",
-                            "type": "function",
-                            "function": {"name": "calculate", "arguments": '{"x": 1}'},
-                        }
-                    ],
-                },
-                {"role": "tool", "content": "2", "tool_call_id": "call00000"},
-            ],
-            "tools": [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": "calculate",
-                        "description": "Evaluate an expression.",
-                        "parameters": SPEC.parameters,
-                    },
-                }
-            ],
-            "temperature": 0.5,
-            "max_tokens": 7,
-            "seed": 3,
-            "top_k": 5,
-            "logprobs": True,
-            "top_logprobs": 2,
-        }
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    function = {"name": "calculate", "arguments": '{"x": 1}'}
+    call = {"id": "call00000", "type": "function", "function": function}
+    told = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "See"}, image]},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "2", "tool_call_id": "call00000"},
     ]
+    offered = {"name": "calculate", "description": "Evaluate an expression.", "parameters": SPEC.parameters}
+    sampling = {"temperature": 0.5, "max_tokens": 7, "seed": 3, "top_k": 5, "logprobs": True, "top_logprobs": 2}
+    tools = [{"type": "function", "function": offered}]
+    assert endpoint.requests == [{"model": "m", "messages": told, "tools": tools, **sampling}]
 
 
 async def test_native_calls_and_the_legacy_function_call_are_read_alike() -> None:
-    legacy = web.json_response(
-        {
-            "choices": [
-                {
-                    "message": {"content": None, "function_call": {"name": "calculate", "arguments": '{"a": 1}'}},
-                    "finish_reason": "function_call",
-                }
-            ]
-        }
-    )
+    message = {"content": None, "function_call": {"name": "calculate", "arguments": '{"a": 1}'}}
+    legacy = web.json_response({"choices": [{"message": message, "finish_reason": "function_call"}]})
     async with serve(in_turn(completion(None, [("calculate", '{"a": 1}'), ("plot", "{}")]), legacy)) as endpoint:
         new, old = await ask(endpoint), await ask(endpoint)
     assert [(call.name, call.arguments) for call in new.tool_calls] == [("calculate", '{"a": 1}'), ("plot", "{}")]
@@ -256,14 +218,7 @@ def test_a_key_is_asked_for_where_one_is_needed(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "localhost:8000",
-        "ftp://host/v1",
-        "http://",
-        "http://[::1",
-        "http://user:secret@host/v1",
-        "http://host/v1?key=secret",
-    ],
+    "localhost:8000 ftp://host/v1 http:// http://[::1 http://user:secret@host/v1 http://host/v1?key=secret".split(),
 )
 def test_addresses_that_are_none_or_hold_secrets_are_refused(url: str) -> None:
     with pytest.raises(UsageError) as caught:

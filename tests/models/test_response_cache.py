@@ -14,14 +14,9 @@ from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import CachedModel, ResponseCache, request_key, response_cache_path
 
 REPLY = Completion(
-    text="雑草 8.9 %",
-    tool_calls=(RequestedCall(name="f", arguments='{"a": 1}', id="1"),),
-    usage=Usage(input_tokens=7, output_tokens=3),
-    finish_reason="tool_calls",
-    thought="hm",
-    seconds=2.5,
-    attempts=3,
-)
+    text="雑草 8.9 %", tool_calls=(RequestedCall(name="f", arguments='{"a": 1}', id="1"),), thought="hm", seconds=2.5,
+    usage=Usage(input_tokens=7, output_tokens=3), finish_reason="tool_calls", attempts=3,
+)  # fmt: skip
 ASKED = [Message.of("user", "How many?")]
 SETTINGS = ModelSettings()
 SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})

@@ -25,34 +25,21 @@ from agrotools.core import (
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
+from support.plain_sample import plain_sample
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)
 VIEW = SampleView(id="s", query="?", files=FILES, toolset=AGROTOOLS, answer_form="form")
 
 
 def sample(name: str, cluster: str, weeds: float, *, crop: str = "carrot", many: bool = True) -> Sample:
+    doubled = {"expression": "2 * a", "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}}}
     steps = (
         ReferenceStep(tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"}, truth={"weed_pct": weeds}),
-        ReferenceStep(
-            tool="calculate",
-            arguments={
-                "expression": "2 * a",
-                "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}},
-            },
-            truth={"value": 2 * weeds},
-        ),
+        ReferenceStep(tool="calculate", arguments=doubled, truth={"value": 2 * weeds}),
     )
-    return Sample(
-        id=name,
-        query="?",
-        files=FILES,
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="tolerance",
-        template="t",
-        source="made",
-        toolset=AGROTOOLS,
-        cluster=cluster,
+    return plain_sample(
+        name,
+        **{"files": FILES, "toolset": AGROTOOLS, "cluster": cluster, "answer_type": "tolerance"},
         reference=ReferenceTrajectory(steps=steps),
         answer=(
             ToleranceSlot(name="double", label="double", value=2 * weeds, **{"from": "steps[1].observation.value"}),

@@ -136,26 +136,8 @@ def parse_manifest(path: Path) -> Manifest:
 
 
 IDENTITY = (
-    "scoring",
-    "benchmark",
-    "benchmark_hash",
-    "degrade",
-    "faults",
-    "model",
-    "model_hash",
-    "server",
-    "protocol",
-    "images",
-    "settings",
-    "max_steps",
-    "seed",
-    "toolset_hash",
-    "tool_data",
-    "tools",
-    "backends",
-    "prompt_hash",
-    "quick",
-    "shard",
+    *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol images settings".split(),
+    *"max_steps seed toolset_hash tool_data tools backends prompt_hash quick shard".split(),
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
