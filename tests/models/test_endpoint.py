@@ -12,7 +12,7 @@ from agrotools.models.base import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.runner.config import read_config
-from support.openai_server import completion, serve
+from support.openai_server import SPEC, completion, serve
 
 HELLO = [Message.of("user", "Hello")]
 
@@ -101,15 +101,7 @@ async def test_a_refused_key_names_the_provider_s_variable(monkeypatch: pytest.M
 
 
 def spec(name: str) -> ToolSpec:
-    return ToolSpec(
-        name=name,
-        category="analytics",
-        version="1",
-        description='Häufig "quoted"',
-        parameters={"type": "object", "properties": {"x": {"type": "number"}}},
-        agreement={},
-        defaults={},
-    )
+    return SPEC.model_copy(update={"name": name, "description": 'Häufig "quoted"'})
 
 
 def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:

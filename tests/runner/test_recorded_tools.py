@@ -97,6 +97,7 @@ def write_weighings(folder: Path, count: int) -> Path:
     header = {"name": "weighings", "version": "1", "licence": "CC0-1.0", "toolset": ["weigh_on_the_moon", "calculate"]}
     header |= {"modes": ["end-to-end"], "backends": {"calculate": "offline"}}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
+    answer_from = {"from": "steps[0].observation.mass_kg"}
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
         for number in range(count):
             weigh = ReferenceStep(
@@ -115,15 +116,7 @@ def write_weighings(folder: Path, count: int) -> Path:
                 answer_type="tolerance",
                 toolset=("weigh_on_the_moon", "calculate"),
                 reference=ReferenceTrajectory(steps=(weigh, double) if number % 2 else (weigh,)),
-                answer=(
-                    ToleranceSlot(
-                        name="mass",
-                        label="mass",
-                        value=number / 2,
-                        unit="kg",
-                        **{"from": "steps[0].observation.mass_kg"},
-                    ),
-                ),
+                answer=(ToleranceSlot(name="mass", label="mass", value=number / 2, unit="kg", **answer_from),),
             )
             lines.write(made.model_dump_json(by_alias=True, exclude_none=True) + "\n")
     return folder

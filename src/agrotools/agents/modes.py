@@ -219,20 +219,11 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        steps.append(
-            Step(
-                turn=turn,
-                kind="call",
-                call=kept_call(call),
-                observation=outcome.observation,
-                thought=kept_text(action.thought) if index == 0 else "",
-                reply=action.reply if index == 0 else None,
-                seconds=outcome.seconds,
-                cached=outcome.cached,
-                recorded=outcome.recorded,
-                refused=action.refused is not None,
-            )
-        )
+        told = {name: getattr(outcome, name) for name in ("observation", "seconds", "cached", "recorded")}
+        if index == 0:
+            told |= {"thought": kept_text(action.thought), "reply": action.reply}
+        is_refused = action.refused is not None
+        steps.append(Step(turn=turn, kind="call", call=kept_call(call), refused=is_refused, **told))
     return steps
 
 

@@ -152,15 +152,8 @@ class WireSettings(FrozenModel):
     @property
     def impatient(self) -> "WireSettings":
         """Copy for tiny requests: few attempts (some seconds for a server that is starting) and short time limits."""
-        return self.model_copy(
-            update={
-                "attempts": min(self.attempts, 3),
-                "timeout_s": min(self.timeout_s, 60.0),
-                "retry_wall_s": min(self.retry_wall_s, 10.0),
-                "rpm": None,
-                "tpm": None,
-            }
-        )
+        times = {"timeout_s": min(self.timeout_s, 60.0), "retry_wall_s": min(self.retry_wall_s, 10.0)}
+        return self.model_copy(update={"attempts": min(self.attempts, 3), "rpm": None, "tpm": None, **times})
 
 
 DEFAULT_WIRE = WireSettings()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 
 from pydantic import JsonValue
 
@@ -211,7 +211,11 @@ def describe_run(
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
             libraries[name] = version(name)
+    same: dict[str, Any] = {name: getattr(config, name) for name in ("degrade", "faults", "tools", "epochs", "quick")}
+    same |= {name: getattr(settings, name) for name in ("protocol", "images", "max_steps")}
+    same |= {name: getattr(source, name) for name in ("model_hash", "base_url", "privileged", "sealed")}
     return Manifest(
+        **same,
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
         benchmark=benchmark.name,
@@ -220,34 +224,22 @@ def describe_run(
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
-        degrade=config.degrade,
         **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
-        faults=config.faults,
         synthetic=benchmark.synthetic,
         model=source.name,
-        model_hash=source.model_hash,
-        base_url=source.base_url,
         server=servers.identity if servers else (),
         server_version=servers.version if servers else "",
-        privileged=source.privileged,
-        sealed=source.sealed,
-        protocol=settings.protocol,
-        images=settings.images,
         settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else agent_settings,
-        max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
         tool_data=tool_data(benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends),
-        tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries=libraries,
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
-        epochs=config.epochs,
-        quick=config.quick,
         sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
         planned=plan.sizes(),
     )

@@ -177,11 +177,9 @@ async def _ask(
             file.add(
                 Judgement(
                     **{name: getattr(question, name) for name in ("metric", "prompt", "asked")},
+                    **{name: getattr(each, name) for name in ("vote", "sample_id", "label")},
                     judge=helper.name,
                     rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
-                    vote=each.vote,
-                    sample_id=each.sample_id,
-                    label=each.label,
                     reply=completion.text,
                     finish_reason=completion.finish_reason,
                     unseen=unseen,

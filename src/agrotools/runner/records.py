@@ -375,6 +375,9 @@ def parsed(line: bytes) -> Record:
             raise error from None
 
 
+_SPENT = ("input_tokens", "output_tokens", "cached_input_tokens", "cost_usd")
+
+
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     """Return a record as one row of plain values, with the mean of its scores of each metric."""
     values: defaultdict[str, list[float]] = defaultdict(list)
@@ -383,19 +386,14 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     trajectory, spending = record.trajectory, record.spending
     return {
         "sample": record.sample.id,
-        "mode": record.mode,
-        "epoch": record.epoch,
-        "family": record.sample.family,
-        "task_type": record.sample.task_type,
+        **{name: getattr(record, name) for name in ("mode", "epoch")},
+        **{name: getattr(record.sample, name) for name in ("family", "task_type")},
         "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,
         "invalid": record.invalid,
         "tool_calls": len(trajectory.calls) if trajectory else None,
         "seconds": record.seconds,
-        "input_tokens": spending.input_tokens,
-        "output_tokens": spending.output_tokens,
-        "cached_input_tokens": spending.cached_input_tokens,
-        "cost_usd": spending.cost_usd,
+        **{name: getattr(spending, name) for name in _SPENT},
         **{metric: fmean(each) for metric, each in values.items()},
     }
 
