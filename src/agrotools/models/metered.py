@@ -189,16 +189,15 @@ class MeteredModel(ModelWrapper):
             BudgetReached: it might cost more than is left, even if nothing else is in flight.
         """
         bound = bound_of(self.name, messages, tools, settings, self.price)
-        reserved_usd = await self.budget.reserve(lambda: self._most_usd(bound), self.stats)
+        reserved_usd = await self.budget.reserve(
+            lambda: self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens), self.stats
+        )
         try:
             completion = await self.model.generate(messages, tools, settings)
             self._pay(completion, bound)
             return completion
         finally:
             self.budget.release(reserved_usd)
-
-    def _most_usd(self, bound: Usage) -> float:
-        return self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens)
 
     def _pay(self, completion: Completion, bound: Usage) -> None:
         paid = charged(completion, bound)

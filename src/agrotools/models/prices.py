@@ -90,7 +90,8 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
         return _overridden(override, model)
     place = provider_or_base_url or ""
     host = _host(place)
-    if place.lower() in _LOCAL or _is_local(host):
+    is_here = host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or re.match(r"127\.\d", host)
+    if place.lower() in _LOCAL or is_here:
         return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
     for provider, entry in _table().items():
         if place.lower() == provider or host in entry["hosts"]:
@@ -154,10 +155,6 @@ def _host(address: str) -> str:
         return (urlsplit(address).hostname or "") if "://" in address else ""
     except ValueError:
         return ""
-
-
-def _is_local(host: str) -> bool:
-    return host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or bool(re.match(r"127\.\d", host))
 
 
 def _usd_text(usd: float) -> str:

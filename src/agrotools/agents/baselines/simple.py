@@ -124,7 +124,8 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
         if slot.from_ is None and knows_gold:
             values[slot.name] = _gold(slot)
         elif slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _last_text(results)
+            texts = [result.get("text") for result in reversed(results) if result]
+            values[slot.name] = next((text for text in texts if isinstance(text, str) and text.strip()), None)
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
@@ -138,11 +139,6 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
         if value != "":
             values[slot.name] = value
     return values
-
-
-def _last_text(results: Results) -> JsonValue:
-    texts = [result.get("text") for result in results if result]
-    return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
 def _gold(slot: Slot) -> JsonValue:
