@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
-from agrotools.models import Completion, Message, ModelSettings, WireStats
+from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
+from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
 from agrotools.models.probe import FirstContact
 
 SETTINGS = ModelSettings()
@@ -61,3 +61,31 @@ async def test_an_account_without_credit_ends_a_run_whenever_it_is_told() -> Non
     await ask(model, "fine")
     with pytest.raises(EndpointRefusal, match="no: credit"):
         await ask(model, "odd")
+
+
+def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None:
+    hasty = WireSettings(attempts=2, timeout_s=1.0, retry_wall_s=2.0, rpm=3, tpm=100, first_wait_s=0.1)
+    assert hasty.impatient == hasty.model_copy(update={"rpm": None, "tpm": None})
+    usual = WireSettings().impatient
+    assert (usual.attempts, usual.timeout_s, usual.retry_wall_s) == (3, 60.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "hint"),
+    [("https://api.openai.com/v1", "check the network"), ("http://localhost:8000/v1", "start the server")],
+)
+async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_server(
+    base_url: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def closed(_base_url: str) -> bool:
+        return False
+
+    async def unreachable(*_: object) -> Completion:
+        raise InfrastructureError("connection refused", problem="unreachable")
+
+    monkeypatch.setattr("agrotools.models.probe._listens", closed)
+    silent = Model({})
+    silent.base_url = base_url
+    monkeypatch.setattr(silent, "generate", unreachable)
+    with pytest.raises(EndpointUnreachable, match=hint):
+        await FirstContact(silent, lambda: silent).probe_endpoint(SETTINGS)

@@ -13,11 +13,11 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
-from agrotools.models.endpoint import ScriptedModel
+from agrotools.models.endpoint import Endpoint, ScriptedModel
 from agrotools.models.prices import Price
 from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, estimate
 from agrotools.runner.plan import work_items
-from agrotools.runner.policies import PolicySource
+from agrotools.runner.policies import PolicySource, policy_source
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test", as_of="2026-01-02")
 SETTINGS = ModelSettings(max_output_tokens=1000)
@@ -119,3 +119,16 @@ def _unrecorded(sample: Sample) -> Sample:
     assert sample.reference is not None
     steps = tuple(step.model_copy(update={"observation": None, "truth": None}) for step in sample.reference.steps)
     return sample.model_copy(update={"reference": sample.reference.model_copy(update={"steps": steps})})
+
+
+async def test_replies_below_the_typical_length_are_one_figure(benchmark: Benchmark) -> None:
+    source = Overheard().source(settings=ModelSettings(max_output_tokens=20))
+    foretold = await estimate(work_items(benchmark.samples, ["no-tool"], 1), benchmark, source, PRICE)
+    assert foretold is not None
+    assert foretold.output_tokens == (foretold.requests * 20,) * 2
+    assert re.search(r" tokens in, \d+ k out: [\d.]+ USD", str(foretold))
+
+
+async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(benchmark: Benchmark) -> None:
+    plan = work_items(benchmark.samples, MODES, 1)
+    assert await estimate(plan, benchmark, policy_source(Endpoint("baseline:echo"), benchmark.samples), PRICE) is None

@@ -230,3 +230,23 @@ def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):
     assert [_devices(number, 2)["CUDA_VISIBLE_DEVICES"] for number in range(2)] == ["0,1", "2,3"]
     assert _devices(0, 1) == {}
     assert _devices(0, 8) == {}, "too few to share: all use all"
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
+        (("--serve", "ollama"), "should be 'vllm', 'llama' or 'transformers'"),
+        (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...], message: str):
+    done = run_command("eval", "questions", "-m", "my model.gguf", "--serve", "llama", *extra)
+    assert done.returncode == 2
+    assert message in re.sub(r"\s+", " ", done.stderr)
+
+
+def test_replaced_weights_are_another_model(folder: Path):
+    before = LocalServers("llama", "my model.gguf").model_hash
+    (folder / "my model.gguf").write_bytes(b"GGUF-others!")
+    assert LocalServers("llama", "my model.gguf").model_hash != before

@@ -135,3 +135,10 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["backends"] == {"calculate": "recorded", "weigh_on_the_moon": "recorded"}
     assert "9 of 9 observations are recorded ones" in " ".join(told.split())
+
+
+def test_a_step_of_which_nothing_was_recorded_says_so():
+    step = ReferenceStep(tool="calculate", arguments={"expression": "1"})
+    outcome = RecordedTools(sample(step)).run(ToolCall(tool="calculate", arguments={"expression": "1"}))
+    assert outcome.observation.error is not None
+    assert "nothing was recorded" in outcome.observation.error.message

@@ -218,3 +218,13 @@ def test_records_of_epochs_that_the_run_does_not_have_are_left_out(tmp_path: Pat
     index = record_index(tmp_path)
     assert [each.epoch for each in index] == [0]
     assert f"other samples or epochs (first: s1, epoch {epoch})" in index.notes[0]
+
+
+def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
+    written(tmp_path, record("s1"), record("s2"), record("s2", mode="end-to-end"), invalid("s3"))
+    index = record_index(tmp_path)
+    assert index.get(("no-tool", "s2", 0)) == record("s2")
+    assert index.get(("no-tool", "s2", 1)) is None
+    assert index.of_sample("s2") == [record("s2", mode="end-to-end"), record("s2")]
+    assert ("no-tool", "s3", 0) in index
+    assert ("no-tool", "s3", 0) not in finished_keys(index.path.parent)

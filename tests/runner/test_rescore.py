@@ -1,5 +1,6 @@
 """Scoring a run from its folder: the file that is written, whatever the records are."""
 
+import json
 from pathlib import Path
 
 import orjson
@@ -99,3 +100,11 @@ def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metri
         assert METRICS[f"agrieval.{metric}"].label in " ".join(tables_text([summary], width=200).split())
     with pytest.raises(UsageError, match="not compared by the embedder other"):
         rescore(run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25)))
+
+
+def test_a_run_without_records_has_no_scores(tmp_path: Path):
+    run = run_of(tmp_path / "run", [])
+    with pytest.raises(RunStoreError, match="contains no finished sample"):
+        rescore(run)
+    assert not (run / "scores.json").exists()
+    assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"
