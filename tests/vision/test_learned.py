@@ -235,6 +235,7 @@ def test_a_gpu_says_what_the_cpu_says(tmp_path: Path, monkeypatch: pytest.Monkey
         assert gpu == (cpu if isinstance(cpu, str) else pytest.approx(cpu, abs=1e-3))
 
 
+@pytest.mark.process
 @needs_gpu
 async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
     from agrotools.core import SampleFile, ToolCall

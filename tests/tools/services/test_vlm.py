@@ -31,6 +31,8 @@ from agrotools.vision.learned import FoundObjects
 from support.openai_server import Body, Endpoint, completion, error, serve
 from support.vision_model import Eye
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-planted-7f3a9c"
 TWO = {"objects": [{"box": [10, 10, 40, 40], "score": 0.6}, {"box": [60, 20, 90, 50], "score": 0.9}]}
 PATIENT = WireSettings(attempts=2, first_wait_s=0.01, retry_wall_s=2.0)
