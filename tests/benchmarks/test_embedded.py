@@ -106,7 +106,8 @@ def _alter(folder):
 @pytest.mark.parametrize(
     "damage", [_alter, lambda folder: (folder / "samples.jsonl").unlink(),
                lambda folder: (folder / "manifest.json").unlink(),
-               lambda folder: (folder / "manifest.json").write_text("{")],
+               lambda folder: (folder / "manifest.json").write_text("{"),
+               lambda folder: (folder / "manifest.json").write_text("5")],
 )  # fmt: skip
 def test_a_damaged_copy_is_noticed(folder, drawn_before, damage):
     shutil.copytree(drawn_before[0], folder)

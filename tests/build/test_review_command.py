@@ -205,7 +205,7 @@ def test_a_port_in_use_is_said_and_none_asked_for_is_always_found(folder: Path):
     with reviewing(folder) as first:
         refused = run_command("review", folder, "--port", str(first.port))
         assert refused.returncode == 2
-        assert f"port {first.port} cannot be used" in refused.stderr
+        assert f"port {first.port} cannot be used: Address already in use\n" in refused.stderr
         with reviewing(folder) as second:
             assert second.port != first.port
     with reviewing(folder, "--port", str(second.port)) as asked:

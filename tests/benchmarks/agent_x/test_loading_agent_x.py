@@ -138,6 +138,7 @@ def test_inputs_are_told_apart_into_arguments(tool: str, given: Any, arguments: 
         (entry(file_path="VCA_1.jpg, VCA_9.jpg"), "there is no file 'files/VCA_9.jpg'"),
         (entry(reasoning_steps="none"), "reasoning_steps are no list"),
         (entry(reasoning_steps=[{"tool": 7}]), "a tool that is no text"),
+        (entry(reasoning_steps=[{"tool": []}]), "a tool that is no text"),
         (entry(reasoning_steps=[{"tool": "Teleport"}]), "there is no tool 'Teleport'"),
         (entry(final_answer=None), "no final answer"),
     ],

@@ -287,11 +287,11 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Finding
     """Return the steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
-        tool = step.get("tool", step.get("tool_used")) or ""
-        if not isinstance(tool, str):
+        tool = step.get("tool", step.get("tool_used"))
+        if not isinstance(tool, str | None):
             findings.fault(f"a step names a tool that is no text: {quote(tool)}")
             continue
-        tool = tool.strip()
+        tool = (tool or "").strip()
         if tool.casefold() in _NO_TOOL:
             findings.note("steps without a tool are no calls")
             continue

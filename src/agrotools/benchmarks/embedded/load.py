@@ -80,7 +80,8 @@ def is_intact(folder: Path, paths: Iterable[str] | None = None) -> bool:
 def _manifest(folder: Path) -> dict[str, str]:
     """Return the hashes of the files that were drawn and checked, by path."""
     with suppress(OSError, orjson.JSONDecodeError):
-        return orjson.loads((folder / _MANIFEST).read_bytes())
+        if isinstance(recorded := orjson.loads((folder / _MANIFEST).read_bytes()), dict):
+            return recorded
     return {}
 
 

@@ -5,6 +5,7 @@ loopback address only, on a free port, until it is stopped.
 """
 
 import hashlib
+import os
 import re
 import secrets
 import socket
@@ -386,8 +387,9 @@ def bound_socket(folder: Path, port: int | None) -> socket.socket:
         try:
             return _bound(port)
         except (OSError, OverflowError) as error:
-            why = f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}"
-            raise UsageError(why, hint="choose another --port, or leave it out") from error
+            why = error if isinstance(error, OverflowError) else os.strerror(error.errno or 0)
+            hint = "choose another --port, or leave it out"
+            raise UsageError(f"port {port} cannot be used: {why}", hint=hint) from error
     start = int.from_bytes(hashlib.sha256(str(folder.resolve()).encode()).digest()[:4], "big")
     with suppress(OSError):
         return _bound(_FIRST_PORT + start % _PORTS)
