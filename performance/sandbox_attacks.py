@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "sandb
 from attacks import Host, breach, held_how, run_attack
 from hostile_code import ATTACKS, ATTACKS_ON_THE_CHANNEL
 
-from agrotools.sandbox.probe import probe
 from agrotools.sandbox.runners import RUNNERS
+from agrotools.sandbox.running import probe
 
 WIDTH = 100
 

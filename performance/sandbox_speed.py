@@ -17,9 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from agrotools.sandbox.pool import Worker, close_pools, pool_size
-from agrotools.sandbox.probe import probe
 from agrotools.sandbox.runners import RUNNERS, interpreter
-from agrotools.sandbox.running import run_code
+from agrotools.sandbox.running import probe, run_code
 
 PLOT = """
 import matplotlib.pyplot as plt

@@ -11,7 +11,6 @@ import pytest
 import agrotools as at
 from agrotools.core import BudgetReached, UsageError
 from agrotools.models.metered import read_spend
-from agrotools.models.prices import price_by_name
 from agrotools.report.parts import counts_table
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
@@ -183,10 +182,3 @@ def test_reports_that_cannot_be_counted(folder: Path, tmp_path: Path, code: Path
         evaluated(folder, "python:my_agent:has_no_price", tmp_path / "limited", limit=1, budget=1)
     with pytest.raises(at.InvalidRunError, match="report of its usage is invalid: cost_usd"):
         evaluated(folder, "python:my_agent:lies", tmp_path / "lies", limit=1, budget=1)
-
-
-def test_prices_by_name_are_those_of_a_single_provider():
-    assert price_by_name("openai:gpt-4o-mini") == price_by_name("gpt-4o-mini-2024-07-18")
-    assert price_by_name("gpt-4o-mini") is not None
-    assert price_by_name("of-my-own") is None
-    assert price_by_name("") is None

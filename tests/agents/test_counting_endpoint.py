@@ -3,7 +3,6 @@
 import asyncio
 import io
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -246,15 +245,6 @@ def test_a_key_that_the_server_repeats_reaches_neither_agent_nor_run(folder: Pat
     (record,) = run.samples()
     assert record.trajectory.steps[-1].text.count("bad key Bearer [key]") == 2
     assert not [path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-
-
-def test_functions_of_this_session_get_the_endpoint_in_the_task(folder: Path, tmp_path: Path):
-    space: dict[str, Any] = {}
-    exec(AGENT, space)
-    with serving(answer) as upstream:
-        run = evaluated(folder, space["here"], tmp_path / "run", upstream.base_url, limit=1)
-        assert run.samples()[0].spending == (1000, 500, 0, None)
-        assert "OPENAI_BASE_URL" not in os.environ
 
 
 def test_a_refused_key_ends_the_run(folder: Path, tmp_path: Path):

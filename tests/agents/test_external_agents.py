@@ -17,7 +17,7 @@ from agrotools.agents.external import AgentServer
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.models.base import WireSettings
 from agrotools.report.html import build_report
-from agrotools.sandbox.agents import agent_command, is_available
+from agrotools.sandbox.agents import Isolation, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
 from support.eval_process import wait_for
@@ -513,11 +513,10 @@ async def test_a_server_that_stops_ends_the_run():
     await server.close()
 
 
-def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path):
+def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("API_KEY", "secret-key")
     for sealed in (True, False):
-        command, environment = agent_command(
-            ["agent"], {"API_KEY": "secret-key"}, sealed=sealed, readable=[], folder=tmp_path
-        )
+        command, environment = Isolation(sealed, ["API_KEY"]).command(["agent"], tmp_path)
         assert command[-1] == "agent"
         assert "secret-key" not in " ".join(command)
         assert environment["API_KEY"] == "secret-key"

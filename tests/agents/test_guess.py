@@ -113,16 +113,6 @@ def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(answerable:
     assert guessed_text(no_offer, no_offer.answer) != UNKNOWN
 
 
-def test_refuses_if_a_known_answer_form_has_fewer_files_than_usual():
-    pond = {"name": "event", "label": "what happened", "type": "exact", "value": "built", "choices": ["built", "none"]}
-    both = asking("What happened to the pond?", None, {}, {}).model_dump(mode="json", by_alias=True) | {
-        "answer": [pond]
-    }
-    one = Sample.model_validate({**both, "files": both["files"][:1]})
-    assert guessed_text(Sample.model_validate(both), one.answer) != UNKNOWN
-    assert guessed_text(one, one.answer) == UNKNOWN
-
-
 @pytest.mark.parametrize(("name", "most"), [("embedded", 0), ("frontier", 0), ("field", 1)])
 def test_refuses_next_to_no_answerable_question_of_the_packs(name: str, most: int):
     # The smallest number of files of a form is that of drawn scenes; a photograph may be compared by its halves.
@@ -151,10 +141,3 @@ async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers
     step = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=Observation(result={}))
     assert isinstance(await policy.act(view, [step]), Answer)
     assert isinstance(await policy.act(view.model_copy(update={"toolset": ()}), []), Answer)
-
-
-def test_without_named_points_the_chart_has_those_of_the_files_and_other_questions_get_none():
-    sample = asking("Chart the heights in cm.", "cm", {}, {}, {"note": "The disc is 8.4 cm across."})
-    assert guessed_chart(sample).series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
-    assert guessed_chart(asking("How tall are the plants, in cm?", "cm", {})) is None
-    assert guessed_chart(asking("List all bridges.", None, {})) is None

@@ -161,23 +161,6 @@ def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, co
     assert str(tmp_path) not in part.text
 
 
-def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agrotools.vision import reading
-
-    monkeypatch.setattr(reading, "MAX_PIXELS", 1000)
-    Image.new("RGB", (100, 100)).save(tmp_path / "a.png")
-    (part,) = file_parts([file_of(tmp_path / "a.png")])
-    assert "cannot be shown: a.png has 100 x 100 pixels" in part.text
-
-
-def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
-    Image.new("RGB", (4000, 30), GREEN).save(tmp_path / "a.jpg")
-    unsized = file_parts([file_of(tmp_path / "a.jpg")], images=False)
-    sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)
-    assert [part.text for part in unsized if isinstance(part, TextPart)] == ["- a.jpg: image; 4000 x 30 px"]
-    assert [part.text for part in sized if isinstance(part, TextPart)] == ["- gone.jpg: image; 4000 x 30 px"]
-
-
 def test_a_turned_photo_is_shown_upright_with_the_size_that_coordinates_refer_to(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -194,18 +177,6 @@ def test_a_raster_too_large_to_read_whole_is_shown_reduced(tmp_path: Path, monke
     monkeypatch.setattr(rasters, "MAX_PIXELS", 1000)
     path = write_raster(tmp_path / "a.tif", np.random.default_rng(0).random((5, 300, 2000)).astype(np.float32))
     assert seen(file_parts([file_of(path, "raster")]))[1].size == (1568, 235)
-
-
-def test_a_failure_that_no_reader_foresaw_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agrotools.vision import reading
-
-    def fail(*_args, **_options):
-        raise MemoryError
-
-    monkeypatch.setattr(reading, "read_image", fail)
-    Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
-    (part,) = file_parts([file_of(tmp_path / "a.png")])
-    assert "cannot be read as an image" in part.text
 
 
 def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_a_warning(tmp_path: Path) -> None:

@@ -54,60 +54,28 @@ def sample(tmp_path: Path) -> Sample:
                 {"name": "image_3.jpg", "path": "zzpath/zzpath_missing.jpg", "kind": "image"},
                 {"name": "table_1.csv", "path": "zzpath/zzpath.csv", "kind": "table"},
             ],
-            "family": "zzfamily",
-            "task_type": "zztask",
-            "answer_type": "tolerance",
-            "template": "zztemplate",
-            "source": "zzsource",
-            "toolset": ["calculate"],
+            "family": "zzfamily", "task_type": "zztask", "answer_type": "tolerance", "template": "zztemplate",
+            "source": "zzsource", "toolset": ["calculate"], "cluster": "zzcluster", "metadata": {"zzmeta": "zzmeta"},
             "answer": [
-                {
-                    "name": "share",
-                    "label": "share",
-                    "type": "tolerance",
-                    "value": NUMBER,
-                    "from": "steps[0].observation.zzfrom",
-                },
-                {
-                    "name": "species",
-                    "label": "species",
-                    "type": "exact",
-                    "value": "zzvalue",
-                    "aliases": {"zzvalue": ["zzalias"]},
-                },
-                {
-                    "name": "advice",
-                    "label": "advice",
-                    "type": "open_text",
-                    "facts": [{"phrases": ["zzfact"], "not": ["zznot"]}],
-                },
+                {"name": "share", "label": "share", "type": "tolerance", "value": NUMBER,
+                 "from": "steps[0].observation.zzfrom"},
+                {"name": "species", "label": "species", "type": "exact", "value": "zzvalue",
+                 "aliases": {"zzvalue": ["zzalias"]}},
+                {"name": "advice", "label": "advice", "type": "open_text",
+                 "facts": [{"phrases": ["zzfact"], "not": ["zznot"]}]},
             ],
             "reference": {"steps": [step(number) for number in range(3)]},
-            "cluster": "zzcluster",
-            "metadata": {"zzmeta": "zzmeta"},
         }
-    )
+    )  # fmt: skip
 
 
 def step(number: int) -> dict[str, object]:
+    drawn = {"name": f"zzdrawn{number}.png", "kind": "overlay", "media_type": "image/png", "sha256": "zzartifactsha"}
     return {
-        "tool": "calculate",
+        "tool": "calculate", "truth": {"value": "zztruth"}, "group": 77, "thought": f"zzthought{number}",
         "arguments": {"expression": f"zzargument{number}", "unit": {"$ref": f"zzfrom[{number}]", "value": "m"}},
-        "observation": {
-            "result": {"value": number, "expression": f"zzobserved{number}"},
-            "artifacts": [
-                {
-                    "name": f"zzdrawn{number}.png",
-                    "kind": "overlay",
-                    "media_type": "image/png",
-                    "sha256": "zzartifactsha",
-                }
-            ],
-        },
-        "truth": {"value": "zztruth"},
-        "group": 77,
-        "thought": f"zzthought{number}",
-    }
+        "observation": {"result": {"value": number, "expression": f"zzobserved{number}"}, "artifacts": [drawn]},
+    }  # fmt: skip
 
 
 def searchable(body: Body) -> str:

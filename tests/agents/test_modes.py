@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from agrotools.core import (
     BenchmarkError,
     CallTools,
     Halt,
-    InfrastructureError,
     Mode,
     Protocol,
     ReferenceTrajectory,
@@ -111,27 +109,6 @@ async def test_step_by_step_shows_the_reference_history_and_no_more(sample, tmp_
     assert "rows + 1" in shown
     assert "rows + 1" not in json.dumps(endpoint.requests[1])
     assert "$ref" not in json.dumps(endpoint.requests)
-
-
-async def test_native_history_is_calls_and_tool_messages_that_belong_together(sample: Sample, tmp_path: Path) -> None:
-    assert sample.reference is not None
-    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
-        policy = agent(endpoint, "step-by-step", "tool-calling")
-        await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
-        await policy.model.close()
-    body = endpoint.requests[-2]
-    assert [tool["function"]["name"] for tool in body["tools"]] == ["calculate"]
-    asked = [message for message in body["messages"] if message["role"] == "assistant"]
-    answered = [message for message in body["messages"] if message["role"] == "tool"]
-    ids = [message["tool_calls"][0]["id"] for message in asked]
-    assert ids == [message["tool_call_id"] for message in answered]
-    assert len(set(ids)) == 2
-    assert all(re.fullmatch(r"[a-zA-Z0-9]{9}", identifier) for identifier in ids)
-    assert json.loads(asked[1]["tool_calls"][0]["function"]["arguments"]) == {
-        "expression": "rows + 1",
-        "variables": {"rows": 6.0},
-    }
-    assert answered[0]["content"].startswith("<observation>")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -264,14 +241,6 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     assert [body["messages"][-1]["role"] for body in requests[2:]] == [requests[1]["messages"][-1]["role"], "user"]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_an_unknown_tool_is_observed_and_the_sample_goes_on(sample, tmp_path, protocol):
-    replies = in_turn(call_reply(protocol, "1", tool="count_cows"), lambda: completion("Final Answer: rows: 2"))
-    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol)
-    assert trajectory.termination == "answered"
-    assert "unknown_tool" in json.dumps(requests[1]["messages"][-1])
-
-
 @pytest.mark.parametrize(
     ("response", "termination"),
     [
@@ -293,20 +262,6 @@ async def test_endings_that_are_results_halt_the_sample(sample, tmp_path, respon
     assert [step.kind for step in trajectory.steps] == ["call"]
     assert trajectory.halted_by.finish_reason == termination
     assert [action.termination for action in actions if isinstance(action, Halt)] == [termination] * 3
-
-
-async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sample, tmp_path: Path) -> None:
-    assert sample.reference is not None
-    view = view_of(sample, tmp_path)
-    async with serve(in_turn(lambda: error(500, "down"))) as endpoint:
-        policy = agent(endpoint, "end-to-end")
-        with pytest.raises(InfrastructureError):
-            await run_end_to_end(policy, view, run_tool)
-        with pytest.raises(InfrastructureError):
-            await run_step_by_step(policy, view, sample.reference)
-        with pytest.raises(InfrastructureError):
-            await run_no_tool(policy, view)
-        await policy.model.close()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

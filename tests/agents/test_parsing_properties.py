@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.core import Answer, CallTools, Unparseable
 from agrotools.models import RequestedCall
-from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, loads_strictly, storable, values_in
+from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, loads_strictly, storable
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True).filter(
     lambda name: name not in ("none", "null", "na", "final_answer", "finalanswer")
@@ -29,16 +29,7 @@ arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
 pieces = st.sampled_from(
     [
         *("Action:", "Action Input:", "Final Answer:", "Observation:", "Thought:", "最终答案：", "<think>", "</think>"),
-        *(
-            "<function=a>",
-            "<parameter=x>",
-            "</parameter>",
-            "[a(",
-            "x=",
-            "to=functions.a",
-            "<｜tool▁call▁begin｜>",
-            "a(",
-        ),
+        *"<function=a> <parameter=x> </parameter> [a( x= to=functions.a <｜tool▁call▁begin｜> a(".split(),
         *("<|message|>", "<|channel|>", "final", "<arg_key>x</arg_key>", "<arg_value>", "```tool_code", "Finish["),
         *("<tool_call>", "</tool_call>", "```json", "```", '"name"', '"arguments"', "calculate", "None", "True"),
         *("{", "}", "[", "]", '"', "'", ",", ":", "\\", "//", " ", "\n", "“", "”", "1", "1e999", "\\ud800"),
@@ -109,37 +100,6 @@ def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any
             action = parse_output(text, protocol=protocol)
             assert isinstance(action, CallTools), (text, action)
             assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)], text
-
-
-@given(st.lists(st.tuples(names, arguments), min_size=2, max_size=5))
-def test_several_calls_in_any_form_keep_their_order(calls: list[tuple[str, dict[str, Any]]]) -> None:
-    objects = [{"name": name, "arguments": given} for name, given in calls]
-    texts = [
-        "\n".join(f"Action: {name}\nAction Input: {json.dumps(given)}" for name, given in calls),
-        json.dumps(objects),
-        "\n".join(json.dumps(entry) for entry in objects),
-        "".join(f"<tool_call>{json.dumps(entry)}</tool_call>" for entry in objects),
-    ]
-    for text in texts:
-        action = parse_output(text)
-        assert isinstance(action, CallTools)
-        assert [(call.tool, call.arguments) for call in action.calls] == calls
-
-
-@given(values)
-def test_json_and_its_python_spelling_are_read_back_equal(value: Any) -> None:
-    assert loads(json.dumps(value)) == value
-    assert loads(repr(value)) == value
-
-
-@given(outputs)
-def test_balanced_values_lie_apart_and_in_order(text: str) -> None:
-    end = 0
-    for start, stop in values_in(text):
-        assert end <= start < stop
-        assert text[start] in "{["
-        assert text[stop - 1] in "}]"
-        end = stop
 
 
 @given(outputs)

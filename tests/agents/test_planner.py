@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_no_tool
-from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
-from agrotools.agents.baselines.plans import adapted_plan
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
@@ -53,22 +52,11 @@ def share(name: str = "weed_share", value: float = 10.0, from_: str | None = Non
 
 
 def doubled(image_name: str = "image_1.jpg") -> ReferenceTrajectory:
-    return ReferenceTrajectory(
-        steps=(
-            ReferenceStep(
-                tool=MEASURE,
-                arguments={"image": image_name},
-                observation=Observation(result={"weed_pct": 4.0}),
-                truth={"weed_pct": 5.0},
-            ),
-            ReferenceStep(
-                tool=CALCULATE,
-                arguments={"expression": "2 * a", "variables": {"a": ref(0, "weed_pct", 4.0)}, "unit": "%"},
-                observation=Observation(result={"value": 8.0}),
-                truth={"value": 10.0},
-            ),
-        )
-    )
+    seen, twice = Observation(result={"weed_pct": 4.0}), Observation(result={"value": 8.0})
+    arguments = {"expression": "2 * a", "variables": {"a": ref(0, "weed_pct", 4.0)}, "unit": "%"}
+    measure = {"tool": MEASURE, "arguments": {"image": image_name}, "observation": seen, "truth": {"weed_pct": 5.0}}
+    calculate = {"tool": CALCULATE, "arguments": arguments, "observation": twice, "truth": {"value": 10.0}}
+    return ReferenceTrajectory(steps=(ReferenceStep(**measure), ReferenceStep(**calculate)))
 
 
 def sample(name: str, query: str, template: str, cluster: str, **changes: Any) -> Sample:

@@ -47,15 +47,8 @@ def test_an_observation_names_results_errors_and_artifacts() -> None:
         "artifacts": [{"name": "overlay_1.png", "kind": "overlay"}],
     }
     error = ErrorInfo(kind="file_not_found", message="no such file", argument="image", candidates=("image_1.jpg",))
-    assert content_of(step_of(error=error)) == {
-        "tool": "calculate",
-        "error": {
-            "kind": "file_not_found",
-            "message": "no such file",
-            "argument": "image",
-            "candidates": ["image_1.jpg"],
-        },
-    }
+    named = {"kind": "file_not_found", "message": "no such file", "argument": "image", "candidates": ["image_1.jpg"]}
+    assert content_of(step_of(error=error)) == {"tool": "calculate", "error": named}
     assert "error" in content_of(Step(turn=0, kind="call", call=ToolCall(tool="a")))
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.sandbox import probe as probing
+from agrotools.sandbox import running as probing
 
 pytestmark = pytest.mark.process  # the first that asks probes the sandboxes
 RUN = CliRunner()

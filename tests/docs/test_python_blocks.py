@@ -16,7 +16,7 @@ from PIL import Image
 
 from agrotools import env
 from agrotools.benchmarks.loading import load_benchmark
-from agrotools.sandbox.probe import RUNNERS, probe
+from agrotools.sandbox.running import RUNNERS, probe
 from support.picture_files import field, planted_rows
 from support.text_benchmark import write_text_benchmark
 

@@ -20,11 +20,6 @@ def queue(capacity: int, service_s: float = 1.0) -> Latency:
     return lambda in_flight: service_s * max(1.0, in_flight / capacity)
 
 
-def batching(in_flight: int) -> float:
-    """A GPU: each request takes longer in a larger batch, all of them together less (vLLM-like)."""
-    return 1.0 + 0.01 * in_flight
-
-
 async def load(
     limit: AdaptiveLimit, latency: Latency, seconds: float, *, refuses_above: int | None = None, workers: int = 200
 ) -> tuple[list[int], int]:
@@ -78,12 +73,6 @@ def test_the_limit_doubles_each_round_while_latency_stays() -> None:
     assert [limit for limit in dict.fromkeys(history) if limit < 128] == [8, 16, 32, 64]
 
 
-def test_a_batching_server_is_filled_though_each_reply_takes_longer() -> None:
-    history, _ = simulate(batching, 60)
-    assert max(history[20:]) == 128
-    assert min(history[20:]) >= 64
-
-
 @pytest.mark.parametrize("capacity", [4, 48])
 def test_a_queue_ends_the_rise_without_a_refusal(capacity: int) -> None:
     history, _ = simulate(queue(capacity), 200)
@@ -133,20 +122,6 @@ def test_a_round_trip_of_refusals_is_answered_once() -> None:
         now += 2.0
         limit.overloaded(latency_s=1.0)
     assert limit.current == 1
-
-
-async def test_turns_are_given_in_order() -> None:
-    limit = AdaptiveLimit(1, 1)
-    order: list[int] = []
-
-    async def ask(number: int) -> None:
-        await limit.acquire()
-        order.append(number)
-        await asyncio.sleep(0)
-        limit.release()
-
-    await asyncio.gather(*(ask(number) for number in range(20)))
-    assert order == list(range(20))
 
 
 Event = st.tuples(st.sampled_from(["ask", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30))

@@ -125,15 +125,8 @@ def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkey
     shown = io.StringIO()
     with serving(responder) as endpoint:
         assert run_command("doctor", "-m", "m", "--base-url", endpoint.base_url).returncode == 0
-        run = at.evaluate(
-            folder,
-            "m",
-            mode="end-to-end",
-            protocol="tool-calling",
-            base_url=endpoint.base_url,
-            out=tmp_path / "run",
-            progress=shown,
-        )
+        options = {"mode": "end-to-end", "protocol": "tool-calling", "base_url": endpoint.base_url}
+        run = at.evaluate(folder, "m", out=tmp_path / "run", progress=shown, **options)
     assert "did not see a picture" in shown.getvalue()
     assert "made no native tool call" in shown.getvalue()
     assert json.loads((run.path / "probe.json").read_text())["model"] == "m"

@@ -47,27 +47,6 @@ async def test_a_request_that_alone_is_refused_is_a_fault_of_that_request() -> N
     assert (await ask(model, "fine")).text == "yes"
 
 
-@pytest.mark.parametrize(
-    ("base_url", "hint"),
-    [("https://api.openai.com/v1", "check the network"), ("http://localhost:8000/v1", "start the server")],
-)
-async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_server(
-    base_url: str, hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def closed(_base_url: str) -> bool:
-        return False
-
-    async def unreachable(*_: object) -> Completion:
-        raise InfrastructureError("connection refused", problem="unreachable")
-
-    monkeypatch.setattr("agrotools.models.probe._listens", closed)
-    silent = Model({})
-    silent.base_url = base_url
-    monkeypatch.setattr(silent, "generate", unreachable)
-    with pytest.raises(EndpointUnreachable, match=hint):
-        await FirstContact(silent, lambda: silent).probe_endpoint(SETTINGS)
-
-
 async def test_before_any_reply_two_different_requests_must_be_refused_alike() -> None:
     model = FirstContact(Model({"one": "key", "two": "request", "three": "key"}))
     for question in ("one", "one", "two"):
@@ -89,3 +68,24 @@ def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None
     assert hasty.impatient == hasty.model_copy(update={"rpm": None, "tpm": None})
     usual = WireSettings().impatient
     assert (usual.attempts, usual.timeout_s, usual.retry_wall_s) == (3, 60.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "hint"),
+    [("https://api.openai.com/v1", "check the network"), ("http://localhost:8000/v1", "start the server")],
+)
+async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_server(
+    base_url: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def closed(_base_url: str) -> bool:
+        return False
+
+    async def unreachable(*_: object) -> Completion:
+        raise InfrastructureError("connection refused", problem="unreachable")
+
+    monkeypatch.setattr("agrotools.models.probe._listens", closed)
+    silent = Model({})
+    silent.base_url = base_url
+    monkeypatch.setattr(silent, "generate", unreachable)
+    with pytest.raises(EndpointUnreachable, match=hint):
+        await FirstContact(silent, lambda: silent).probe_endpoint(SETTINGS)

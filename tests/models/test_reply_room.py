@@ -9,8 +9,8 @@ from aiohttp import web
 
 from agrotools.core import EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
+from agrotools.models.metered import CachedModel, ResponseCache
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.models.response_cache import CachedModel, ResponseCache
 from support.openai_server import SPEC, Body, completion, error, serve
 
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)

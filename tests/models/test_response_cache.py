@@ -11,17 +11,12 @@ import pytest
 from agrotools.core import ToolSpec, Usage, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.models.response_cache import CachedModel, ResponseCache, request_key, response_cache_path
+from agrotools.models.metered import CachedModel, ResponseCache, request_key, response_cache_path
 
 REPLY = Completion(
-    text="雑草 8.9 %",
-    tool_calls=(RequestedCall(name="f", arguments='{"a": 1}', id="1"),),
-    usage=Usage(input_tokens=7, output_tokens=3),
-    finish_reason="tool_calls",
-    thought="hm",
-    seconds=2.5,
-    attempts=3,
-)
+    text="雑草 8.9 %", tool_calls=(RequestedCall(name="f", arguments='{"a": 1}', id="1"),), thought="hm", seconds=2.5,
+    usage=Usage(input_tokens=7, output_tokens=3), finish_reason="tool_calls", attempts=3,
+)  # fmt: skip
 ASKED = [Message.of("user", "How many?")]
 SETTINGS = ModelSettings()
 SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})
@@ -43,18 +38,6 @@ def test_a_reply_is_found_again_at_once_and_later_with_its_usage_but_without_its
         assert again.get("k") == expected
         assert again.get("other") is None
         assert again.fault is None
-
-
-def test_the_last_reply_of_a_key_counts_and_a_reply_that_is_no_unicode_is_left_out(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c.sqlite") as cache:
-        cache.put("k", Completion(text="old"))
-        cache.put("k", Completion(text="new"))
-        cache.put("half", Completion.model_construct(text="\ud800"))
-        assert cache.get("half") is None
-    with ResponseCache(tmp_path / "c.sqlite") as again:
-        found = again.get("k")
-        assert found is not None
-        assert found.text == "new"
 
 
 def test_everything_that_can_change_a_reply_changes_the_key() -> None:
@@ -107,12 +90,6 @@ async def test_only_real_replies_are_kept(tmp_path: Path, reason: str) -> None:
     assert asked == (2 if reason == "context" else 1)
 
 
-@pytest.mark.parametrize("name", ["pilot", "a.b-c_1", "x" * 64])
-def test_a_plain_name_is_a_file_in_the_cache_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
-    assert response_cache_path(name) == tmp_path / "responses" / f"{name}.sqlite"
-
-
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc/passwd", "a b", "x" * 65, "-x", "a\n", "é"])
 def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot name"):
@@ -151,7 +128,7 @@ _FULL = """
 import resource, sys
 from pathlib import Path
 from agrotools.models import Completion
-from agrotools.models.response_cache import ResponseCache
+from agrotools.models.metered import ResponseCache
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 cache = ResponseCache(Path(sys.argv[1]))

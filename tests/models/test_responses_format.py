@@ -81,15 +81,8 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path)
     values: list[Any] = []
     for suffix in ("", "/responses"):
         with serving(ReferenceFollower.of_folder(folder)) as endpoint:
-            run = at.evaluate(
-                folder,
-                "m",
-                mode="end-to-end",
-                protocol="tool-calling",
-                base_url=endpoint.base_url + suffix,
-                out=tmp_path / f"run{len(values)}",
-                progress=io.StringIO(),
-            )
+            options = {"mode": "end-to-end", "protocol": "tool-calling", "base_url": endpoint.base_url + suffix}
+            run = at.evaluate(folder, "m", out=tmp_path / f"run{len(values)}", progress=io.StringIO(), **options)
         values.append({name: score.value for name, score in run.scores.items()})
         assert run.valid
     assert values[0] == values[1]

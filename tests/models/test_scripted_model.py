@@ -1,14 +1,12 @@
 """The scripted model: replies from files and callables."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from agrotools.core import ToolSpec, UsageError
+from agrotools.core import UsageError
 from agrotools.models import Completion, Endpoint, Message, ModelSettings, make_model
-from agrotools.models.endpoint import ScriptedModel
 
 TOML = """
 [[scenes]]
@@ -59,14 +57,6 @@ async def test_a_toml_script_gives_replies_by_question_and_turn(tmp_path: Path) 
 async def test_json_and_jsonl_scripts_are_read(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     assert [reply.text for reply in await replies(f"scripted:{tmp_path / name}", "Q?", 2)] == ["one", "two"]
-
-
-async def test_a_callable_answers_what_it_sees() -> None:
-    def count(messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> str:
-        return f"{len(messages)} messages, {settings.max_output_tokens} tokens"
-
-    reply = await ScriptedModel(count).generate([Message.of("user", "hi")], (), ModelSettings(max_output_tokens=9))
-    assert reply.text == "1 messages, 9 tokens"
 
 
 @pytest.mark.parametrize(

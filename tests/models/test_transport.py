@@ -114,26 +114,6 @@ async def test_a_reply_or_headers_without_end_are_given_up() -> None:
         await transport.close()
 
 
-async def test_a_user_name_in_the_address_and_a_proxy_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bytes] = []
-
-    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        seen.append(head)
-        await reader.readexactly(2)
-        writer.write(reply())
-        writer.close()
-
-    listener = await asyncio.start_server(proxy, "127.0.0.1", 0)
-    port = listener.sockets[0].getsockname()[1]
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
-    assert (await post("http://model.example/v1")).body == GOOD
-    assert (await post(f"http://user:secret@127.0.0.1:{port}/v1")).body == GOOD
-    listener.close()
-    assert seen[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1")
-    assert b"Authorization: Basic" in seen[1]
-
-
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
 @pytest.mark.parametrize("scheme", ["http://", ""])
 async def test_requests_go_through_the_proxy_of_the_environment(variable: str, scheme: str, monkeypatch) -> None:

@@ -17,7 +17,6 @@ from agrotools.models.chat_format import read_reply
         ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 553}, (20, 533)),
         ({"prompt_tokens": 21, "completion_tokens": 0, "total_tokens": 81}, (21, 60)),
         ({"prompt_tokens": 20, "completion_tokens": 151}, (20, 151)),
-        ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 0}, (20, 151)),
         ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": None}, (20, 151)),
         ({"total_tokens": 81}, (0, 0)),
         ({"prompt_tokens": "20", "completion_tokens": -3, "total_tokens": 1e9}, (0, 0)),

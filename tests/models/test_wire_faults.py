@@ -193,14 +193,6 @@ async def test_a_key_that_is_revoked_ends_the_run() -> None:
     assert server.posts == 2
 
 
-async def test_a_404_between_replies_passes() -> None:
-    async with raw_server(says(reply(), reply(b"no such route", 404), reply())) as server:
-        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
-        await model.generate(HELLO, (), ModelSettings())
-        assert (await model.generate(HELLO, (), ModelSettings())).attempts == 2
-        await model.close()
-
-
 async def test_what_is_refused_first_is_no_mistake_in_the_set_up_where_the_run_has_worked_before() -> None:
     refusals = reply(b"no such route", 404), reply(b'{"error": {"message": "odd picture"}}', 400)
     async with raw_server(says(refusals[0], reply(), refusals[1])) as server:

@@ -22,39 +22,24 @@ from agrotools.core import (
     ToolCall,
     UsageError,
 )
-from agrotools.core.form_item import form_item
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.text.answer_form import answer_form
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
+from support.plain_sample import plain_sample
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)
 VIEW = SampleView(id="s", query="?", files=FILES, toolset=AGROTOOLS, answer_form="form")
 
 
 def sample(name: str, cluster: str, weeds: float, *, crop: str = "carrot", many: bool = True) -> Sample:
+    doubled = {"expression": "2 * a", "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}}}
     steps = (
         ReferenceStep(tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"}, truth={"weed_pct": weeds}),
-        ReferenceStep(
-            tool="calculate",
-            arguments={
-                "expression": "2 * a",
-                "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}},
-            },
-            truth={"value": 2 * weeds},
-        ),
+        ReferenceStep(tool="calculate", arguments=doubled, truth={"value": 2 * weeds}),
     )
-    return Sample(
-        id=name,
-        query="?",
-        files=FILES,
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="tolerance",
-        template="t",
-        source="made",
-        toolset=AGROTOOLS,
-        cluster=cluster,
+    return plain_sample(
+        name,
+        **{"files": FILES, "toolset": AGROTOOLS, "cluster": cluster, "answer_type": "tolerance"},
         reference=ReferenceTrajectory(steps=steps),
         answer=(
             ToleranceSlot(name="double", label="double", value=2 * weeds, **{"from": "steps[1].observation.value"}),
@@ -119,14 +104,6 @@ async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_betwee
     assert await actions(0, 0) != await actions(0, 1)
     kinds = {action.kind for seed in range(10) for action in await actions(seed, 0)}
     assert kinds == {"call", "answer"}
-
-
-def test_a_guesser_knows_no_more_of_a_slot_than_the_answer_form_says():
-    labels = ExactSlot(name="crop", label="crop", value="maize", choices=("maize", "beet", "bean"))
-    count = ExactSlot(name="rows", label="rows", value=7, choices=("7", "8", "9"))
-    assert form_item(labels).choices == ("bean", "beet", "maize")
-    assert form_item(count).choices == ()
-    assert answer_form([count]).splitlines()[0] == "rows: <number>"
 
 
 @pytest.mark.parametrize("name", AGROTOOLS)

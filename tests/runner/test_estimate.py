@@ -15,7 +15,7 @@ from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import Endpoint, ScriptedModel
 from agrotools.models.prices import Price
-from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate
+from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, estimate
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import PolicySource, policy_source
 
@@ -86,14 +86,6 @@ async def test_the_estimate_is_what_the_run_then_asks(benchmark: Benchmark, mode
     assert foretold.usd_high == pytest.approx(foretold.requests * PRICE.usd(round(each), 1000), rel=0.05)
 
 
-async def test_replies_below_the_typical_length_are_one_figure(benchmark: Benchmark) -> None:
-    source = Overheard().source(settings=ModelSettings(max_output_tokens=20))
-    foretold = await estimate(work_items(benchmark.samples, ["no-tool"], 1), benchmark, source, PRICE)
-    assert foretold is not None
-    assert foretold.output_tokens == (foretold.requests * 20,) * 2
-    assert re.search(r" tokens in, \d+ k out: [\d.]+ USD", str(foretold))
-
-
 async def test_modes_epochs_and_pictures_add_up(benchmark: Benchmark) -> None:
     model = Overheard()
     source, seeing = model.source(), model.source(images=True)
@@ -129,11 +121,14 @@ def _unrecorded(sample: Sample) -> Sample:
     return sample.model_copy(update={"reference": sample.reference.model_copy(update={"steps": steps})})
 
 
+async def test_replies_below_the_typical_length_are_one_figure(benchmark: Benchmark) -> None:
+    source = Overheard().source(settings=ModelSettings(max_output_tokens=20))
+    foretold = await estimate(work_items(benchmark.samples, ["no-tool"], 1), benchmark, source, PRICE)
+    assert foretold is not None
+    assert foretold.output_tokens == (foretold.requests * 20,) * 2
+    assert re.search(r" tokens in, \d+ k out: [\d.]+ USD", str(foretold))
+
+
 async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(benchmark: Benchmark) -> None:
     plan = work_items(benchmark.samples, MODES, 1)
     assert await estimate(plan, benchmark, policy_source(Endpoint("baseline:echo"), benchmark.samples), PRICE) is None
-
-
-async def test_a_finished_run_takes_nothing(benchmark: Benchmark) -> None:
-    foretold = await estimate(work_items(benchmark.samples, [], 1), benchmark, Overheard().source(), PRICE)
-    assert foretold == Estimate("overheard", 0, 0, (0, 0), 0.0, 0.0, PRICE)

@@ -6,24 +6,12 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.runner.build import executor_class
-from agrotools.runner.config import EvalConfig, read_config
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_executor import first_difference
 from support.sums_benchmark import write_sums
 
 HERE = {"agrotools": "0.2.0", "numpy": "2.2.0", "code": "cccc", "file a": "ffff"}
-
-
-def test_calls_run_here_by_default():
-    assert EvalConfig().executor == "local"
-    assert executor_class("local") is ToolExecutor
-
-
-def test_an_unknown_executor_is_refused():
-    with pytest.raises(UsageError, match=r"executor.*'local' or 'ray'.*dask"):
-        read_config(None, {"executor": "dask"}, ["baseline:oracle"])
 
 
 def test_without_ray_the_run_is_refused_before_its_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

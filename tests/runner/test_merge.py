@@ -12,14 +12,12 @@ import pytest
 import agrotools as at
 from agrotools.api import Run
 from agrotools.core import RunStoreError, UsageError
-from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner import shards as merge_module
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.shards import merge_runs
-from agrotools.runner.store import RunStore, read_manifest
+from agrotools.runner.store import read_manifest
 from support.command import run_command
 from support.eval_process import evaluate, running
-from support.runs import invalid
 from support.text_benchmark import write_text_benchmark
 
 
@@ -193,20 +191,6 @@ def test_what_is_no_shard_is_refused(farm: Path, tmp_path: Path):
         at.merge([], "merged")
 
 
-def test_a_run_and_its_shard_in_one_folder_are_refused_in_plain_words(farm: Path):
-    shards_of(farm, 2, mode="no-tool")
-    with pytest.raises(RunStoreError, match="shard: 1/2 of no-tool 7 there, none in this command"):
-        at.evaluate(farm, "baseline:random", mode="no-tool", out="2-1")
-
-
-def test_a_file_in_the_place_of_the_merged_run_is_named(farm: Path):
-    runs = shards_of(farm, 2, mode="no-tool")
-    Path("file").touch()
-    with pytest.raises(RunStoreError, match=r"cannot write the run folder .*merged: .*file is a file") as refused:
-        at.merge(runs, "file/merged")
-    assert refused.value.hint == "choose another folder with --out"
-
-
 def test_two_folders_of_one_shard_are_refused(farm: Path):
     runs = shards_of(farm, 2, mode="no-tool")
     copy = shutil.copytree(runs[0].path, Path("1-again"))
@@ -222,15 +206,6 @@ def test_a_damaged_record_is_an_error_that_names_the_line_as_in_score(farm: Path
     with pytest.raises(RunStoreError, match=r"2-2/records\.jsonl: 1 line cannot be read"):
         at.merge(runs, "merged", allow_missing=True)
     assert leftovers() == []
-
-
-def test_records_of_other_samples_are_left_out_with_a_note(farm: Path):
-    runs = shards_of(farm, 2, mode="no-tool")
-    with RunStore(runs[0].path, runs[0].manifest) as store:
-        store.append(invalid("s-foreign"))
-    done = run_command("merge", *(run.path for run in runs), "--out", "merged")
-    assert "left out 1 record of other samples or epochs (first: s-foreign, epoch 0)" in done.stderr
-    assert len(at.read_run("merged")) == 7
 
 
 def leftovers() -> Sequence[str]:
@@ -287,9 +262,3 @@ def test_a_damaged_artifact_is_taken_from_another_shard(farm: Path):
     for run, content in zip(runs, (b"AB", b"ABC"), strict=True):
         (run.path / "artifacts" / name).write_bytes(content)
     assert (at.merge(runs, "merged").path / "artifacts" / name).read_bytes() == b"ABC"
-
-
-def test_an_object_can_be_evaluated_in_shards(farm: Path):
-    model = ScriptedModel(lambda _messages, _tools, _settings: "value: 1", name="mine")
-    runs = [at.evaluate(farm, model, mode="no-tool", shard=f"{number}/2", out=f"run{number}") for number in (1, 2)]
-    assert at.merge(runs, "merged").scores["fas"].n == 7

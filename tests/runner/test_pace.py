@@ -15,19 +15,19 @@ async def test_a_growing_limit_lets_more_in_and_a_falling_one_lets_nobody_in() -
     entered: list[int] = []
 
     async def sample(number: int) -> None:
-        await pace.enter()
+        await pace.acquire()
         entered.append(number)
 
     tasks = [asyncio.create_task(sample(number)) for number in range(6)]
     await asyncio.sleep(0)
     assert entered == [0, 1]
     stats.limit = 4
-    pace.admit_waiting()
+    pace.admit()
     await asyncio.sleep(0)
     assert entered == [0, 1, 2, 3]
     stats.limit = 1
-    pace.leave()
-    pace.leave()
+    pace.release()
+    pace.release()
     await asyncio.sleep(0)
     assert entered == [0, 1, 2, 3]
     pace.open()
@@ -37,24 +37,24 @@ async def test_a_growing_limit_lets_more_in_and_a_falling_one_lets_nobody_in() -
 
 async def test_a_sample_that_waits_for_a_tool_makes_room_for_another() -> None:
     pace = Pace(10, WireStats(limit=1))
-    await pace.enter()
-    waiting = asyncio.create_task(pace.enter())
+    await pace.acquire()
+    waiting = asyncio.create_task(pace.acquire())
     await asyncio.sleep(0)
     assert not waiting.done()
     pace.tool_begins()
     await asyncio.wait_for(waiting, 5)
     pace.tool_ends()
-    assert pace.in_flight == 2
+    assert pace.in_use == 2
     assert pace.allowed == 1
 
 
 async def test_samples_that_wait_between_attempts_make_room_but_not_without_end() -> None:
     stats = WireStats(limit=1)
     pace = Pace(100, stats)
-    await pace.enter()
-    waiting = asyncio.create_task(pace.enter())
+    await pace.acquire()
+    waiting = asyncio.create_task(pace.acquire())
     stats.retry_waits = 1
-    pace.admit_waiting()
+    pace.admit()
     await asyncio.wait_for(waiting, 5)
     stats.retry_waits = 1000
     assert pace.allowed == 9
@@ -72,27 +72,27 @@ def test_everybody_enters_in_the_end(events: list[str]) -> None:
         tasks: list[asyncio.Task[None]] = []
         tools = 0
         for event in events:
-            before = pace.in_flight
+            before = pace.in_use
             if event == "enter":
-                tasks.append(asyncio.create_task(pace.enter()))
-            elif event == "leave" and pace.in_flight:
-                pace.leave()
+                tasks.append(asyncio.create_task(pace.acquire()))
+            elif event == "leave" and pace.in_use:
+                pace.release()
             elif event == "up":
                 stats.limit += 1
-                pace.admit_waiting()
+                pace.admit()
             elif event == "down":
                 stats.limit = max(1, stats.limit - 1)
-            elif event == "tool" and tools < pace.in_flight:
+            elif event == "tool" and tools < pace.in_use:
                 tools += 1
                 pace.tool_begins()
             elif event == "back" and tools:
                 tools -= 1
                 pace.tool_ends()
             await asyncio.sleep(0)
-            assert pace.in_flight <= max(before, pace.allowed)
+            assert pace.in_use <= max(before, pace.allowed)
         for _ in range(len(tasks)):
-            if pace.in_flight:
-                pace.leave()
+            if pace.in_use:
+                pace.release()
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         assert all(task.done() for task in tasks)

@@ -8,10 +8,9 @@ from aiohttp import web
 
 from agrotools.core import BudgetReached
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.metered import Budget, MeteredModel, SpendLedger, read_spend
+from agrotools.models.metered import Budget, CachedModel, MeteredModel, ResponseCache, SpendLedger, read_spend
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
-from agrotools.models.response_cache import CachedModel, ResponseCache
 from support.openai_server import Body, Endpoint, serve
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")

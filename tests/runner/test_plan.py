@@ -39,13 +39,6 @@ def test_a_limit_is_the_number_of_samples_in_each_mode_and_a_larger_one_adds_to_
     assert sorted(small.sample_ids()) == sorted({item.sample.id for item in small})
 
 
-def test_what_shows_the_reference_comes_after_all_else():
-    items = work_items([sample("a"), sample("b")], ["end-to-end", "no-tool", "step-by-step"], 3)
-    modes = [item.mode for item in items]
-    assert modes.index("step-by-step") == 2 * 2 * 3
-    assert set(modes[modes.index("step-by-step") :]) == {"step-by-step"}
-
-
 @given(st.integers(1, 5), st.integers(1, 4), st.data())
 def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int, data: st.DataObject):
     items = work_items([sample(f"s{number}") for number in range(count)], ["end-to-end", "no-tool"], epochs)

@@ -55,13 +55,6 @@ def test_any_other_call_is_told_so(call: ToolCall):
     assert f"--backend {call.tool}=" in (error.hint or "")
 
 
-def test_a_step_of_which_nothing_was_recorded_says_so():
-    step = ReferenceStep(tool="calculate", arguments={"expression": "1"})
-    outcome = RecordedTools(sample(step)).run(ToolCall(tool="calculate", arguments={"expression": "1"}))
-    assert outcome.observation.error is not None
-    assert "nothing was recorded" in outcome.observation.error.message
-
-
 def test_what_is_said_of_all_tools_gives_way_to_what_is_said_of_one():
     spelled = backend_by_tool({"*": "recorded", "plot": "offline"}, ("calculate", "plot"))
     assert spelled == {"calculate": "recorded", "plot": "offline"}
@@ -93,22 +86,6 @@ def test_a_published_benchmark_runs_without_weights_keys_or_a_network(tmp_path: 
     assert manifest["backends"]["OCR"] == "recorded"
 
 
-@pytest.mark.process
-def test_some_tools_may_run_while_others_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    root = tmp_path / "data"
-    write_gta(root / "gta_dataset")
-    run = tmp_path / "run"
-    common = ("gta", "--data-root", root, "-m", "baseline:oracle", "--mode", "end-to-end", "--limit", 40, "--out", run)
-    agrotools("eval", *common, "--backend", "recorded", "--backend", "Calculator=offline")
-    records = [json.loads(line) for line in (run / "records.jsonl").read_text(encoding="utf-8").splitlines()]
-    calls = [step for record in records for step in record["trajectory"]["steps"] if step["kind"] == "call"]
-    by_tool = {step["call"]["tool"]: step["recorded"] for step in calls}
-    assert by_tool.pop("Calculator") is False
-    assert by_tool
-    assert all(by_tool.values())
-
-
 def test_a_tool_to_be_recorded_that_the_benchmark_has_not_is_refused_with_the_closest_name():
     with pytest.raises(UsageError, match="did you mean calculate"):
         backend_by_tool({"calulate": "recorded"}, ("calculate", "plot"))
@@ -120,6 +97,7 @@ def write_weighings(folder: Path, count: int) -> Path:
     header = {"name": "weighings", "version": "1", "licence": "CC0-1.0", "toolset": ["weigh_on_the_moon", "calculate"]}
     header |= {"modes": ["end-to-end"], "backends": {"calculate": "offline"}}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
+    answer_from = {"from": "steps[0].observation.mass_kg"}
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
         for number in range(count):
             weigh = ReferenceStep(
@@ -138,15 +116,7 @@ def write_weighings(folder: Path, count: int) -> Path:
                 answer_type="tolerance",
                 toolset=("weigh_on_the_moon", "calculate"),
                 reference=ReferenceTrajectory(steps=(weigh, double) if number % 2 else (weigh,)),
-                answer=(
-                    ToleranceSlot(
-                        name="mass",
-                        label="mass",
-                        value=number / 2,
-                        unit="kg",
-                        **{"from": "steps[0].observation.mass_kg"},
-                    ),
-                ),
+                answer=(ToleranceSlot(name="mass", label="mass", value=number / 2, unit="kg", **answer_from),),
             )
             lines.write(made.model_dump_json(by_alias=True, exclude_none=True) + "\n")
     return folder
@@ -165,3 +135,10 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["backends"] == {"calculate": "recorded", "weigh_on_the_moon": "recorded"}
     assert "9 of 9 observations are recorded ones" in " ".join(told.split())
+
+
+def test_a_step_of_which_nothing_was_recorded_says_so():
+    step = ReferenceStep(tool="calculate", arguments={"expression": "1"})
+    outcome = RecordedTools(sample(step)).run(ToolCall(tool="calculate", arguments={"expression": "1"}))
+    assert outcome.observation.error is not None
+    assert "nothing was recorded" in outcome.observation.error.message

@@ -37,27 +37,11 @@ def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first
     assert len(index) == 8
 
 
-def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
-    written(tmp_path, record("s1"), record("s2"), record("s2", mode="end-to-end"), invalid("s3"))
-    index = record_index(tmp_path)
-    assert index.get(("no-tool", "s2", 0)) == record("s2")
-    assert index.get(("no-tool", "s2", 1)) is None
-    assert index.of_sample("s2") == [record("s2", mode="end-to-end"), record("s2")]
-    assert ("no-tool", "s3", 0) in index
-    assert ("no-tool", "s3", 0) not in finished_keys(index.path.parent)
-
-
 def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Path):
     for run, lines in (("a", (invalid("s1"), answered("s1", "yes"))), ("b", (answered("s1", "yes"), invalid("s1")))):
         written(tmp_path / run, *lines)
         assert list(iter_records(tmp_path / run)) == [answered("s1", "yes")]
         assert finished_keys(tmp_path / run) == {("no-tool", "s1", 0)}
-
-
-def test_a_folder_without_records_has_none(tmp_path: Path):
-    assert list(iter_records(tmp_path)) == []
-    assert len(record_index(tmp_path)) == 0
-    assert list(record_index(tmp_path)) == []
 
 
 @pytest.mark.parametrize(("cut", "seen"), [(1, 2), (2, 1), (100, 1)])
@@ -234,3 +218,13 @@ def test_records_of_epochs_that_the_run_does_not_have_are_left_out(tmp_path: Pat
     index = record_index(tmp_path)
     assert [each.epoch for each in index] == [0]
     assert f"other samples or epochs (first: s1, epoch {epoch})" in index.notes[0]
+
+
+def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
+    written(tmp_path, record("s1"), record("s2"), record("s2", mode="end-to-end"), invalid("s3"))
+    index = record_index(tmp_path)
+    assert index.get(("no-tool", "s2", 0)) == record("s2")
+    assert index.get(("no-tool", "s2", 1)) is None
+    assert index.of_sample("s2") == [record("s2", mode="end-to-end"), record("s2")]
+    assert ("no-tool", "s3", 0) in index
+    assert ("no-tool", "s3", 0) not in finished_keys(index.path.parent)

@@ -1,6 +1,7 @@
 """Damage to a run folder: whatever a crash, a disk or a full file system did, records that are whole stay."""
 
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError
+from agrotools.core.files import temporary_sibling
 from agrotools.runner import records as recovery
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
@@ -85,17 +87,15 @@ def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path:
 def test_a_run_whose_repair_is_interrupted_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     whole = run_of(tmp_path)
     (tmp_path / "records.jsonl").write_bytes(b"damage\n" + whole)
-    copied = recovery._copy
 
-    def full(source, target, start, end):
-        if target.name.endswith(".rejected.jsonl"):
-            copied(source, target, start, end)
-        else:
-            target.write(source.read(10))
+    @contextmanager
+    def full(path: Path):
+        with temporary_sibling(path) as temporary:
+            yield temporary
             raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recovery, "_copy", full)
+        patch.setattr(recovery, "temporary_sibling", full)
         with pytest.raises(RunStoreError, match="No space left"):
             RunStore(tmp_path, manifest())
     assert (tmp_path / "records.jsonl").read_bytes() == b"damage\n" + whole

@@ -86,14 +86,6 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
     assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
 
 
-def test_a_run_without_records_has_no_scores(tmp_path: Path):
-    run = run_of(tmp_path / "run", [])
-    with pytest.raises(RunStoreError, match="contains no finished sample"):
-        rescore(run)
-    assert not (run / "scores.json").exists()
-    assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"
-
-
 def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metric_names_it(tmp_path: Path):
     slot = ReferenceTextSlot(name="answer", label="answer", value="drain the field")
     sample = plain_sample("a", answer=(slot,))
@@ -108,3 +100,11 @@ def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metri
         assert METRICS[f"agrieval.{metric}"].label in " ".join(tables_text([summary], width=200).split())
     with pytest.raises(UsageError, match="not compared by the embedder other"):
         rescore(run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25)))
+
+
+def test_a_run_without_records_has_no_scores(tmp_path: Path):
+    run = run_of(tmp_path / "run", [])
+    with pytest.raises(RunStoreError, match="contains no finished sample"):
+        rescore(run)
+    assert not (run / "scores.json").exists()
+    assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"

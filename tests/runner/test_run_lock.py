@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from agrotools.core import RunStoreError
 from agrotools.runner.store import RunStore
-from support.runs import manifest, record
+from support.runs import manifest
 
 TESTS = str(Path(__file__).parents[1])
 
@@ -35,14 +34,6 @@ def test_a_second_process_is_refused_with_the_holders_pid_until_the_first_is_kil
         with pytest.raises(RunStoreError, match=rf"in use by process {holder.pid}\b"):
             RunStore(tmp_path, manifest())
         holder.kill()
-    RunStore(tmp_path, manifest()).close()
-
-
-def test_the_same_process_cannot_open_a_run_twice(tmp_path: Path):
-    with RunStore(tmp_path, manifest()) as store:
-        with pytest.raises(RunStoreError, match=str(os.getpid())):
-            RunStore(tmp_path, manifest())
-        store.append(record("s1"))
     RunStore(tmp_path, manifest()).close()
 
 

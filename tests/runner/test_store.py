@@ -3,9 +3,6 @@
 import asyncio
 import errno
 import os
-import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,12 +13,9 @@ from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajector
 from agrotools.runner import store as store_module
 from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import rescore
 from agrotools.runner.store import RunStore, read_manifest
 from support.made_runs import finished_keys
 from support.runs import manifest, record
-
-TESTS = str(Path(__file__).parents[1])
 
 
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
@@ -93,18 +87,6 @@ def test_a_start_that_was_killed_can_be_started_again(tmp_path: Path):
     assert read_manifest(tmp_path) == manifest()
 
 
-def test_records_and_scores_that_cannot_be_opened_are_typed_errors(tmp_path: Path):
-    with RunStore(tmp_path, manifest()) as store:
-        store.append(record("s1"))
-    (tmp_path / "scores.json").mkdir()
-    with pytest.raises(RunStoreError, match="cannot write the scores"):
-        rescore(tmp_path)
-    (tmp_path / "records.jsonl").rename(tmp_path / "aside")
-    (tmp_path / "records.jsonl").mkdir()
-    with pytest.raises(RunStoreError, match="cannot be read"):
-        list(iter_records(tmp_path))
-
-
 def overlay(sha256: str | None = "abc") -> Observation:
     artifact = Artifact(name="overlay.png", kind="overlay", media_type="image/png", sha256=sha256)
     return Observation(result={}, artifacts=(artifact,))
@@ -150,13 +132,6 @@ async def test_an_artifact_is_written_by_another_thread_and_a_link_is_none(tmp_p
     assert threads[0] != threading.get_ident()
 
 
-async def test_an_artifact_that_cannot_be_kept_is_a_typed_error(tmp_path: Path, made: Path):
-    with RunStore(tmp_path / "run", manifest()) as store:
-        shutil.rmtree(tmp_path / "run" / "artifacts")
-        with pytest.raises(RunStoreError, match="cannot write to the run folder"):
-            await store.keep_artifacts(overlay(), made)
-
-
 def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
     broken = Trajectory(steps=(Step(turn=0, kind="answer", text="\ud800"),), termination="answered")
     with RunStore(tmp_path, manifest()) as store:
@@ -186,26 +161,6 @@ def test_a_sample_that_no_file_can_hold_is_a_typed_error(tmp_path: Path):
     broken = record("s1").sample.model_copy(update={"query": "\ud800"})
     with RunStore(tmp_path, manifest()) as store, pytest.raises(RunStoreError, match="sample 's1' cannot be stored"):
         store.append(record("s2").model_copy(update={"sample": broken.model_copy(update={"id": "s1"})}))
-
-
-KILLED = """
-import sys, os, signal
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from typing import Any
-from agrotools.runner.store import RunStore
-from support.runs import manifest, record
-store = RunStore(Path(sys.argv[1]), manifest())
-for number in range(5):
-    store.append(record(f"s{number}"))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TESTS], check=False)
-    with RunStore(tmp_path, manifest()) as store:
-        assert {name for _, name, _ in finished_keys(store.folder)} == {f"s{number}" for number in range(5)}
 
 
 def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkeypatch):

@@ -110,25 +110,6 @@ def with_images(messages: list[dict], images: dict[str, dict], run: Path) -> lis
     return messages
 
 
-MISTAKES = {
-    "bloks-004": ((), "no sample 'bloks-004'", "blocks-004"),
-    "blocks-04": ((), "no sample 'blocks-04'", "e.g. blocks-004"),
-    "tracts-003": (("--mode", "no-tool"), "tracts-003 is not run in no-tool", "--mode end-to-end, step-by-step"),
-    "blocks-004": (("--protocol", "rct"), "should be one of react", ""),
-}
-
-
-@pytest.mark.parametrize("sample", MISTAKES)
-def test_mistakes_in_a_preview_have_a_hint(
-    sample: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    options, fault, hint = MISTAKES[sample]
-    assert agrotools(monkeypatch, "explain", BENCHMARKS / "drawn", sample, "--prompt", *options) == 2
-    error, hinted = capsys.readouterr().err.splitlines()[-2:]
-    assert fault in error
-    assert hint in hinted
-
-
 def test_a_run_without_prompts_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -209,11 +190,6 @@ def test_an_image_is_a_file_of_its_own(tmp_path: Path):
     assert gone is not None
     assert gone.bytes is None
     assert stored_image(tmp_path, "data:image/png;sha256,../../x") is None
-
-
-def test_text_that_is_no_unicode_is_stored_as_it_was_sent(tmp_path: Path):
-    write(tmp_path, FIRST, [Message.of("user", "half \ud800 a pair")])
-    assert "half" in str(texts(tmp_path, FIRST))
 
 
 def test_content_that_is_gone_is_an_error(tmp_path: Path):

@@ -168,14 +168,6 @@ def test_agents_that_never_and_always_recover(tmp_path: Path, small_benchmark: P
 
 
 @pytest.mark.process
-def test_an_agent_that_recovers_at_times(tmp_path: Path, small_benchmark: Path):
-    all_faults, _ = recovery(tmp_path, small_benchmark, 0.7, "empty=1", epochs=10)
-    assert 0 < all_faults.noticed < all_faults.landed
-    assert all_faults.recovered
-    assert 0 < all_faults.recovered.value < 1
-
-
-@pytest.mark.process
 def test_an_agent_that_checks_its_results_notices_faults_that_do_not_show(tmp_path: Path, small_benchmark: Path):
     all_faults, _ = recovery(tmp_path, small_benchmark, 1.0, "stale=1", checks=True)
     assert all_faults.noticed == all_faults.landed

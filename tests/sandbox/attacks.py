@@ -20,7 +20,7 @@ from uuid import uuid4
 import agrotools
 from agrotools.sandbox.pool import pool_of, run_in
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxResult
-from agrotools.sandbox.seccomp import SYSTEM_CALLS, machine, number
+from agrotools.sandbox.runners import SYSTEM_CALLS, machine, number
 
 QUICK = Limits(wall_s=20, cpu_s=1)
 

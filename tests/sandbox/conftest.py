@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from agrotools.core import AgrotoolsError
-from agrotools.sandbox.probe import probe, select_runner
 from agrotools.sandbox.runners import RUNNERS
+from agrotools.sandbox.running import probe, select_runner
 
 
 @pytest.fixture(params=RUNNERS)

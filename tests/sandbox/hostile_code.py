@@ -6,7 +6,7 @@ from pathlib import Path
 from attacks import QUICK, Attack
 
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits
-from agrotools.sandbox.seccomp import machine
+from agrotools.sandbox.runners import machine
 
 
 def read_attacks(name: str, limits: Limits = QUICK) -> tuple[Attack, ...]:

@@ -24,11 +24,6 @@ def text_of(body: Body) -> str:
     return " ".join(part.get("text", "") for part in parts)
 
 
-def is_probe(body: Body) -> bool:
-    """Whether the request only asks whether anybody is there."""
-    return "weeds" not in text_of(body)
-
-
 @dataclass
 class Queue:
     """``workers`` requests at a time, ``service_s`` each, first come, first served."""
@@ -41,25 +36,6 @@ class Queue:
         self._free = self._free or asyncio.Semaphore(self.workers)
         async with self._free:
             await asyncio.sleep(self.service_s)
-
-
-@dataclass
-class Shared:
-    """All requests at once, each as much slower as there are others; a probe is a tenth of the work."""
-
-    service_s: float = 0.3
-    step_s: float = 0.02
-    _busy: int = 0
-
-    async def __call__(self, body: Body) -> None:
-        left = self.service_s * (0.1 if is_probe(body) else 1.0)
-        self._busy += 1
-        try:
-            while left > 0:
-                await asyncio.sleep(self.step_s)
-                left -= self.step_s / self._busy
-        finally:
-            self._busy -= 1
 
 
 @dataclass
@@ -88,19 +64,6 @@ class HungFor:
         if any(word in text_of(body) for word in self.words):
             await asyncio.Event().wait()
         await asyncio.sleep(self.service_s)
-
-
-@dataclass
-class Slowing:
-    """Each request takes ``more_s`` longer than the one before."""
-
-    service_s: float = 0.1
-    more_s: float = 0.1
-    _seen: int = 0
-
-    async def __call__(self, _body: Body) -> None:
-        self._seen += 1
-        await asyncio.sleep(self.service_s + self.more_s * self._seen)
 
 
 @dataclass

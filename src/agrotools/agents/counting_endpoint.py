@@ -300,7 +300,6 @@ def _error(status: HTTPStatus, message: str, code: str | None = None) -> "web.Re
 
 
 async def _events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the server-sent events of a reply, with their ends."""
     rest = b""
     async for piece in content.iter_any():
         *events, rest = _EVENT_END.split(rest + piece)
@@ -311,8 +310,6 @@ async def _events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 class _Stream:
-    """Reply that is put together from the events of a stream."""
-
     def __init__(self) -> None:
         self.has_ended = False
         self._whole: bytes | None = None
@@ -357,7 +354,6 @@ class _Stream:
                     whole["function"][name] = whole["function"].get(name, "") + (text or "")
 
     def body(self) -> bytes:
-        """Return the reply as if it had not been streamed."""
         message = {"role": "assistant", "content": "", **self._message, "tool_calls": [*self._calls.values()]}
         choice = {"message": message, "finish_reason": self._reason}
         return self._whole or orjson.dumps({"choices": [choice], "usage": self._usage})

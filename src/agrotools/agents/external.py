@@ -12,8 +12,8 @@ import json
 import os
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from mimetypes import guess_type
 from pathlib import Path
@@ -55,8 +55,6 @@ called in the same event loop, takes the agent's reports of its usage."""
 Solve = Callable[[dict[str, Any], CallTool, SendUsage, "FormExchange"], Coroutine[Any, Any, None]]
 """Runs an agent like :data:`RunAgent`, and submits its answer and its form to the last argument."""
 Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
-AGENT_TIMEOUT_S = 600.0
-"""Seconds that an agent may take for one step, by default."""
 
 
 class AgentStopped(Exception):
@@ -108,9 +106,7 @@ class AgentPolicy:
     with the termination ``timeout``; None for no limit.
     """
 
-    def __init__(
-        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None = AGENT_TIMEOUT_S
-    ) -> None:
+    def __init__(self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None) -> None:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
@@ -230,23 +226,14 @@ def solve_with(function: Callable[..., Any]) -> Solve:
 def run_with(function: Callable[..., Any]) -> RunAgent:
     """Return how a plain or async ``function`` runs on a task in this process. A plain one runs in its own thread."""
 
-    def given(data: Mapping[str, Any]) -> dict[str, Any]:
-        return {"form": data.get("form_request")} if takes_form(function) else {}
-
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-
-        async def run_async(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
-            try:
-                return await function(task_from_json(data, call, _from_any_thread(report)), **given(data))
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:
-                raise _failed(error) from error
-
-        return run_async
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
     async def run(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
         loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
+        form = {"form": data.get("form_request")} if takes_form(function) else {}
+        if is_async:
+            with _named_faults():
+                return await function(task_from_json(data, call, send_usage), **form)
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             try:
@@ -255,10 +242,8 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
                 raise AgentStopped(str(error)) from None
 
         def work() -> Any:
-            try:
-                return function(task_from_json(data, call_tool, send_usage), **given(data))
-            except BaseException as error:
-                raise _failed(error) from error
+            with _named_faults():
+                return function(task_from_json(data, call_tool, send_usage), **form)
 
         return await in_daemon_thread(work, "agent")
 
@@ -273,8 +258,15 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {words}' if words else ''}{place}"
 
 
-def _failed(error: BaseException) -> InfrastructureError:
-    return InfrastructureError(f"the agent failed: {described(error)}")
+@contextmanager
+def _named_faults() -> Generator[None]:
+    """Raise an InfrastructureError in place of an exception of an agent."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        raise InfrastructureError(f"the agent failed: {described(error)}") from error
 
 
 def _from_any_thread(report: SendUsage) -> SendUsage:
@@ -297,8 +289,6 @@ class _RequestedCall(BaseModel):
 
 
 class _Turn(BaseModel):
-    """Reply of an agent's server: a call or an answer, and what the turn used."""
-
     call: _RequestedCall | None = None
     usage: dict[str, Any] | None = None
     """A :class:`~agrotools.agents.task.UsageReport`, whose faults are not those of the turn."""
@@ -362,7 +352,6 @@ class AgentServer:
         return turn
 
     async def _ask(self, content: str) -> str:
-        """Return the body of the server's reply."""
         problem = ""
         for attempt in range(self._wire.attempts):
             if attempt:

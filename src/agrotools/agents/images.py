@@ -24,20 +24,11 @@ PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
 _READING = threading.Lock()
 """The readers temporarily change the list of warning filters, which is shared by all threads."""
-_MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
-    ("black", (0, 0, 0)),
-    ("green", (0, 170, 0)),
-    ("red", (220, 30, 30)),
-    ("blue", (40, 80, 230)),
-    ("yellow", (240, 220, 40)),
-    ("magenta", (210, 50, 200)),
-    ("cyan", (50, 200, 210)),
-    ("orange", (245, 140, 30)),
-    ("white", (255, 255, 255)),
-    ("brown", (130, 80, 40)),
-    ("pink", (250, 160, 190)),
-    ("grey", (128, 128, 128)),
-)
+_MASK_COLOURS: dict[str, tuple[int, int, int]] = {
+    **{"black": (0, 0, 0), "green": (0, 170, 0), "red": (220, 30, 30), "blue": (40, 80, 230)},
+    **{"yellow": (240, 220, 40), "magenta": (210, 50, 200), "cyan": (50, 200, 210), "orange": (245, 140, 30)},
+    **{"white": (255, 255, 255), "brown": (130, 80, 40), "pink": (250, 160, 190), "grey": (128, 128, 128)},
+}
 
 
 _LARGEST_READ_WHOLE = 50_000_000
@@ -118,10 +109,12 @@ def make_picture(
 ) -> Picture | Unreadable:
     """Read one file as a picture of at most ``longest_px`` on its long side; never raises for invalid content."""
     try:
+        from agrotools.vision.formats import PHOTO_FORMATS, file_format
+
         with _READING:
             if kind == "mask":
                 return _of_mask(path, name, longest_px)
-            if kind in ("raster", "depth") or not _is_photo(path, name):
+            if kind in ("raster", "depth") or file_format(path, shown_as=name) not in PHOTO_FORMATS:
                 return _of_raster(path, name, bands, longest_px)
             return _of_photo(path, name, longest_px)
     except ToolError as error:
@@ -129,12 +122,6 @@ def make_picture(
     except (Exception, MemoryError):
         # A decoder may fail in unforeseen ways; the sample continues without the picture.
         return Unreadable("it cannot be read as an image")
-
-
-def _is_photo(path: Path, name: str) -> bool:
-    from agrotools.vision.formats import PHOTO_FORMATS, file_format
-
-    return file_format(path, shown_as=name) in PHOTO_FORMATS
 
 
 def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> Picture:
@@ -164,9 +151,9 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     if present.size > len(_MASK_COLOURS):
         picture = Image.fromarray(stretched_picture({"R": classes.astype(np.float32)}))
         return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
-    palette = np.array([colour for _, colour in _MASK_COLOURS], dtype=np.uint8)
+    palette = np.array([*_MASK_COLOURS.values()], dtype=np.uint8)
     picture = Image.fromarray(palette[np.searchsorted(present, classes)])
-    colours = {str(value): colour for value, (colour, _) in zip(present.tolist(), _MASK_COLOURS, strict=False)}
+    colours = {str(value): colour for value, colour in zip(present.tolist(), _MASK_COLOURS, strict=False)}
     return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 
 
@@ -243,11 +230,8 @@ def _encoded(picture: Picture) -> Preview:
     """Encode as JPEG, or as PNG if pixel colours are significant."""
     buffer = io.BytesIO()
     # Only pixels are encoded: comments, positions and dates of the original stay out of prompts.
-    if picture.exact:
-        picture.image.save(buffer, "PNG", optimize=True)
-    else:
-        picture.image.save(buffer, "JPEG", quality=90)
-    kind = "png" if picture.exact else "jpeg"
+    kind, options = ("png", {"optimize": True}) if picture.exact else ("jpeg", {"quality": 90})
+    picture.image.save(buffer, kind, **options)
     image = ImagePart.of(f"image/{kind}", buffer.getvalue())
     return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
@@ -282,10 +266,9 @@ def reason_unreadable(file: SampleFile) -> str:
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
     """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
     facts: list[str] = [file.kind]
-    if isinstance(preview, Preview):
-        facts.append(f"{preview.width_px} x {preview.height_px} px")
-    elif file.width_px and file.height_px:
-        facts.append(f"{file.width_px} x {file.height_px} px")
+    sized = preview if isinstance(preview, Preview) else file
+    if sized.width_px and sized.height_px:
+        facts.append(f"{sized.width_px} x {sized.height_px} px")
     if file.bands:
         facts.append(f"bands {', '.join(file.bands)}")
     elif isinstance(preview, Preview) and preview.bands > 4:
@@ -301,10 +284,8 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
         facts.append(f"one unit of depth is {file.depth_unit_mm:g} mm")
     colours = preview.colours if isinstance(preview, Preview) and is_shown else {}
     if file.classes:
-        classes = [
-            f"{index} = {meaning}{f' ({colours[index]})' if index in colours else ''}"
-            for index, meaning in file.classes.items()
-        ]
+        shown = {index: f" ({colour})" for index, colour in colours.items()}
+        classes = [f"{index} = {meaning}{shown.get(index, '')}" for index, meaning in file.classes.items()]
         facts.append(f"classes: {', '.join(classes)}")
     elif colours:
         facts.append(f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}")

@@ -37,7 +37,7 @@ from agrotools.core import (
     ToolSpec,
 )
 from agrotools.core.base import from_valid
-from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
+from agrotools.models import Completion, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin import PromptTemplates, WithPlugins
@@ -115,15 +115,8 @@ def prompt_hash(templates: PromptTemplates | None = None, extra_text: str = "") 
         templates: templates of the protocol itself, hashed after the common ones.
         extra_text: further prompt text that is not in a template.
     """
-    used = _sources() | (protocol_sources(templates) if templates else {})
-    return _hash({**used, **({"": extra_text} if extra_text else {})})
-
-
-def _hash(sources: dict[str, str]) -> str:
-    digest = hashlib.sha256()
-    for name, text in sources.items():
-        digest.update(f"{name}\0{text}\0".encode())
-    return digest.hexdigest()[:16]
+    used = _sources() | (protocol_sources(templates) if templates else {}) | ({"": extra_text} if extra_text else {})
+    return hashlib.sha256("".join(f"{name}\0{text}\0" for name, text in used.items()).encode()).hexdigest()[:16]
 
 
 OBSERVATION_LIMIT = 12_000
@@ -339,7 +332,9 @@ class LLMAgent:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
         # In a thread, so that other requests do not wait while files are decoded.
         file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images) if view.files else ()
-        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
+        heading = (_heading(len(view.files)),) if view.files else ()
+        question = (*heading, *file_contents, TextPart(text=render("question", query=view.query)))
+        conversation = _Conversation(view, [system, Message(role="user", content=question)])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:
             self._conversations.popitem(last=False)
@@ -355,7 +350,6 @@ class LLMAgent:
         return action
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
-        """Return the system message for ``toolset`` (cached) and the specifications of its tools."""
         if toolset not in self._written:
             specs = self._specs(toolset) if toolset else ()
             text = PROTOCOLS[self.protocol].system(specs) if specs else render("no_tool_system")
@@ -464,12 +458,6 @@ def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:
     if len(history) < conversation.steps or history[conversation.steps - 1] is not conversation.last:
         return False
     return len(history) == conversation.steps or history[conversation.steps].turn != conversation.last.turn
-
-
-def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
-    heading = (_heading(len(view.files)),) if view.files else ()
-    question = TextPart(text=render("question", query=view.query))
-    return (*heading, *file_contents, question)
 
 
 def closing_message(view: SampleView) -> str:

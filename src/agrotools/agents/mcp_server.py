@@ -8,6 +8,7 @@ import asyncio
 import hmac
 import logging
 import socket
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
@@ -19,7 +20,6 @@ from agrotools.core.base import import_of_extra
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from mcp_types import ContentBlock
 
 LARGEST_REQUEST = 2**20
 """Maximum bytes of a request's body."""
@@ -76,8 +76,13 @@ def tool_server(
 
         reply = await service.call(params.name, dict(params.arguments or {}), _headers(context), report)
         is_error = "error" in reply.observation
+        content = [
+            types.TextContent(text=reply.text),
+            *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),
+            *(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type) for link in reply.links),
+        ]
         return types.CallToolResult(
-            content=_content(types, reply),
+            content=content,
             structured_content=None if is_error else dict(reply.observation.get("result") or {}),
             is_error=is_error,
             meta=reply.meta,
@@ -91,7 +96,12 @@ def tool_server(
             media_type, content = await asyncio.to_thread(service.read, str(params.uri))
         except KeyError:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}") from None
-        return types.ReadResourceResult(contents=[_resource(types, str(params.uri), media_type, content)])
+        place = {"uri": str(params.uri), "mime_type": media_type}
+        if media_type.startswith("text/") or media_type.endswith("json"):
+            resource = types.TextResourceContents(**place, text=content.decode("utf-8", "replace"))
+        else:
+            resource = types.BlobResourceContents(**place, blob=b64encode(content).decode())
+        return types.ReadResourceResult(contents=[resource])
 
     async def list_resources(_context: Any, _params: Any) -> Any:
         return types.ListResourcesResult(resources=[])  # results link to theirs
@@ -104,23 +114,6 @@ def tool_server(
 
 def _headers(context: Any) -> Headers:
     return dict(context.request.headers) if context.request is not None else {}
-
-
-def _content(types: Any, reply: ToolReply) -> "list[ContentBlock]":
-    """Return the observation as JSON text, then pictures and links."""
-    return [
-        types.TextContent(text=reply.text),
-        *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),
-        *(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type) for link in reply.links),
-    ]
-
-
-def _resource(types: Any, uri: str, media_type: str, content: bytes) -> Any:
-    import base64
-
-    if media_type.startswith("text/") or media_type.endswith("json"):
-        return types.TextResourceContents(uri=uri, mime_type=media_type, text=content.decode("utf-8", "replace"))
-    return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=base64.b64encode(content).decode())
 
 
 @asynccontextmanager
@@ -189,16 +182,12 @@ def is_token(given: str, expected: str) -> bool:
 
 def _with_token(app: Any, accepts: Callable[[str], bool]) -> Any:
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
-            return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if not accepts(bearer_token(headers)):
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
+        answering = app
+        if scope["type"] == "http" and not accepts(bearer_token(headers)):
             from starlette.responses import JSONResponse
 
-            response = JSONResponse({"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
-            await response(scope, receive, send)
-            return
-        await app(scope, receive, send)
+            answering = JSONResponse({"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
+        await answering(scope, receive, send)
 
     return guarded

@@ -204,15 +204,9 @@ def _answered(steps: Sequence[Step], view: SampleView, termination: Termination,
 
 
 def _answer_step(turn: int, answer: Answer) -> Step:
-    return Step(
-        turn=turn,
-        kind="answer",
-        text=kept_text(answer.text),
-        thought=kept_text(answer.thought),
-        reply=answer.reply,
-        form_replies=answer.form_replies,
-        formless=answer.formless,
-    )
+    texts = {"text": kept_text(answer.text), "thought": kept_text(answer.thought)}
+    replies = {name: getattr(answer, name) for name in ("reply", "form_replies", "formless")}
+    return Step(turn=turn, kind="answer", **texts, **replies)
 
 
 def _not_an_action(value: object) -> str:
@@ -225,20 +219,11 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        steps.append(
-            Step(
-                turn=turn,
-                kind="call",
-                call=kept_call(call),
-                observation=outcome.observation,
-                thought=kept_text(action.thought) if index == 0 else "",
-                reply=action.reply if index == 0 else None,
-                seconds=outcome.seconds,
-                cached=outcome.cached,
-                recorded=outcome.recorded,
-                refused=action.refused is not None,
-            )
-        )
+        told = {name: getattr(outcome, name) for name in ("observation", "seconds", "cached", "recorded")}
+        if index == 0:
+            told |= {"thought": kept_text(action.thought), "reply": action.reply}
+        is_refused = action.refused is not None
+        steps.append(Step(turn=turn, kind="call", call=kept_call(call), refused=is_refused, **told))
     return steps
 
 
@@ -306,7 +291,6 @@ def _truth_of(step: ReferenceStep) -> Observation | None:
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
-    """Return all (step, reference) pairs that a step's arguments or a slot depend on."""
     texts = [slot.from_ for slot in sample.answer if slot.from_]
     if sample.reference:
         texts += [ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))]

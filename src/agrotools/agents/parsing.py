@@ -115,11 +115,8 @@ def before_invented_turn(text: str) -> str:
 
 def _clean(call: RequestedCall) -> RequestedCall:
     """Return ``call`` without characters that a record cannot store."""
-    if call.name.isascii() and call.arguments.isascii() and call.id.isascii():
-        return call
-    return RequestedCall(
-        name=without_surrogates(call.name), arguments=without_surrogates(call.arguments), id=without_surrogates(call.id)
-    )
+    texts = {name: without_surrogates(getattr(call, name)) for name in ("name", "arguments", "id")}
+    return call.model_copy(update=texts)
 
 
 def as_text(call: RequestedCall) -> str:

@@ -56,7 +56,6 @@ _ANSWERED = ToolReply(
 
 
 def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
     return [{**file, "path": shutil.copyfile(file["path"], str(folder / str(file["name"])))} for file in files]
 
 
@@ -208,7 +207,8 @@ class PythonAgents:
                         worker.number += 1
                         await worker.send({"number": worker.number, "task": form_task(task, form)})
                         continue
-                    _clear(worker.folder)
+                    for path in worker.folder.iterdir():
+                        path.unlink()
                     self._idle.append(worker)
                     worker = None
                     return
@@ -255,11 +255,6 @@ class PythonAgents:
                 hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.spec} does not start: {reason}", hint=hint)
         return worker
-
-
-def _clear(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
 
 
 class _Session(NamedTuple):
@@ -337,7 +332,9 @@ class CommandAgents:
         self, session: _Session, prompt: str, variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
     ) -> None:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
-        command = [self._words[0], *(_filled(word, places) for word in self._words[1:])]
+        command = self._words[:1]
+        for word in self._words[1:]:
+            command.append(next((word.replace(*each) for each in places.items() if each[0] in word), word))
         process = await self.isolation.start(command, variables, endpoint, folder)
         exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:
@@ -362,7 +359,6 @@ class CommandAgents:
         session.exchange.submit(output.decode(errors="replace").strip())
 
     async def _address(self) -> str:
-        """Return the address of the MCP server, which the first sample starts."""
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
             logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault
@@ -394,13 +390,6 @@ class CommandAgents:
             return ToolReply({"result": {"form_request": form["form_request"]}})
         session.ended.set_result(None)
         return ToolReply({"result": {"submitted": True}})
-
-
-def _filled(word: str, places: Mapping[str, str]) -> str:
-    for place, value in places.items():
-        if place in word:
-            return value.join(word.split(place))
-    return word
 
 
 async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple[bytes, bytes]:

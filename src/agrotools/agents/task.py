@@ -3,7 +3,7 @@
 import base64
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -133,7 +133,7 @@ class ToolDescription:
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
-class ToolFunctions(Mapping[str, Callable[..., Any]]):
+class ToolFunctions(dict[str, Callable[..., Any]]):
     """Tools of a task as functions, by name (``task.tools["calculate"]``) or as attributes (``task.tools.calculate``).
 
     A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. For agent
@@ -145,22 +145,13 @@ class ToolFunctions(Mapping[str, Callable[..., Any]]):
     """
 
     def __init__(self, tools: Sequence[ToolDescription], call: ToolCaller) -> None:
-        self._functions = {tool.name: _tool_function(tool, call) for tool in tools}
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        return self._functions[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
+        super().__init__((tool.name, _tool_function(tool, call)) for tool in tools)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         try:
-            return self._functions[name]
+            return self[name]
         except KeyError:
-            raise AttributeError(f"this task has no tool {name!r}; it has {', '.join(self._functions)}") from None
+            raise AttributeError(f"this task has no tool {name!r}; it has {', '.join(self)}") from None
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,6 @@ class UsageMeter:
         if budget.ledger.total_usd:
             budget.show_in(self.stats)
 
-    def check_budget(self) -> None:
-        """Raise BudgetReached if the budget is spent."""
-        budget = self.budget
-        if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
-            raise BudgetReached(
-                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD", hint=BUDGET_HINT
-            )
-
     def pay(self, report: UsageReport) -> Usage:
         """Charge a report to the budget, and return its usage with its cost; UsageError if a budget needs it."""
         tokens = (report.input_tokens, report.output_tokens)
@@ -120,21 +112,22 @@ class SampleUsage:
         """Raise the fault, if there is one, or BudgetReached if the budget is spent."""
         if self.fault is not None:
             raise self.fault
-        self.meter.check_budget()
+        budget = self.meter.budget
+        if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
+            raise BudgetReached(
+                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD", hint=BUDGET_HINT
+            )
 
     def report(self, data: dict[str, Any]) -> None:
         """Add a report of the agent; a fault of it is the fault of the sample."""
         if self.meter.endpoint is not None:
             return  # its requests are counted
         try:
-            usage = self.meter.pay(UsageReport.model_validate(data))
+            self.replies = (*self.replies, Reply(usage=self.meter.pay(UsageReport.model_validate(data))))
         except ValidationError as error:
             self.fail(InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}"))
-            return
         except AgrotoolsError as error:
             self.fail(error)
-            return
-        self.replies = (*self.replies, Reply(usage=usage))
 
     def messages_of(self, body: dict[str, Any]) -> tuple[list[Message], list[Any]]:
         """Return messages and tools of a request. Equal ones are the same objects, because agents send all again."""

@@ -72,8 +72,8 @@ def _sandbox() -> dict[str, Any]:
     from agrotools.core import AgrotoolsError
     from agrotools.sandbox import RUNNER_VARIABLE
     from agrotools.sandbox.pool import pool_size
-    from agrotools.sandbox.probe import probe, select_runner
     from agrotools.sandbox.runners import RUNNERS
+    from agrotools.sandbox.running import probe, select_runner
 
     probes = [asdict(probe(runner)) for runner in RUNNERS]
     facts: dict[str, Any] = {

@@ -3,7 +3,9 @@
 Messages, which many requests share, are serialised once.
 """
 
+import asyncio
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -150,15 +152,8 @@ class WireSettings(FrozenModel):
     @property
     def impatient(self) -> "WireSettings":
         """Copy for tiny requests: few attempts (some seconds for a server that is starting) and short time limits."""
-        return self.model_copy(
-            update={
-                "attempts": min(self.attempts, 3),
-                "timeout_s": min(self.timeout_s, 60.0),
-                "retry_wall_s": min(self.retry_wall_s, 10.0),
-                "rpm": None,
-                "tpm": None,
-            }
-        )
+        times = {"timeout_s": min(self.timeout_s, 60.0), "retry_wall_s": min(self.retry_wall_s, 10.0)}
+        return self.model_copy(update={"attempts": min(self.attempts, 3), "rpm": None, "tpm": None, **times})
 
 
 DEFAULT_WIRE = WireSettings()
@@ -225,6 +220,57 @@ class WireStats:
     def has_worked(self) -> bool:
         """True if the endpoint is known to answer with the present configuration."""
         return self.worked_before or self.replies > 0
+
+
+class Slots:
+    """Slots under a limit that may change at any time, ``allowed``: given first come, first served."""
+
+    def __init__(self) -> None:
+        self.in_use = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def allowed(self) -> int:
+        """Number of slots that may currently be in use."""
+        raise NotImplementedError
+
+    def try_acquire(self) -> bool:
+        """Take a slot if one is free now."""
+        # Nobody waits while a slot is free, because a released slot is passed on.
+        if self.in_use >= self.allowed:
+            return False
+        self._take()
+        return True
+
+    async def acquire(self) -> None:
+        """Wait for a slot. A cancelled wait holds none."""
+        if self.try_acquire():
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # A waiter that was cancelled is skipped; one that was already admitted passes its slot on.
+            if not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Release a slot."""
+        self.in_use -= 1
+        self.admit()
+
+    def admit(self) -> None:
+        """Give free slots to those that wait."""
+        while self._queue and self.in_use < self.allowed:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._take()
+                turn.set_result(None)
+
+    def _take(self) -> None:
+        self.in_use += 1
 
 
 @runtime_checkable
@@ -301,23 +347,25 @@ def request_body(
     body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages)]}
     if tools:
         body["tools"] = function_list(tools)
-    for key, value in (
-        ("temperature", settings.temperature),
-        ("max_tokens", settings.max_output_tokens),
-        ("seed", settings.seed),
-    ):
+    sampling = {"temperature": settings.temperature, "max_tokens": settings.max_output_tokens, "seed": settings.seed}
+    for key, value in sampling.items():
         if value is not None and (spelled := spelling.get(key, key)) is not None:
             body[spelled] = value
     if settings.top_logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": settings.top_logprobs}
-    return body | settings.extra if settings.extra else body
+    return body | settings.extra
 
 
 def message_on_wire(message: Message) -> dict[str, Any]:
     """Return a message in the chat-completions format."""
-    # Plain text is sent as one string: several servers accept lists of parts only for vision models.
-    content = _parts(message) if message.has_images else message.text
-    wire: dict[str, Any] = {"role": message.role, "content": content}
+    wire: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.has_images:  # several servers accept lists of parts only for vision models
+        wire["content"] = [
+            {"type": "image_url", "image_url": {"url": part.url}}
+            if isinstance(part, ImagePart)
+            else {"type": "text", "text": part.text}
+            for part in message.content
+        ]
     if message.received is not None:
         return wire | dict(message.received)
     if message.tool_calls:
@@ -330,15 +378,6 @@ def message_on_wire(message: Message) -> dict[str, Any]:
     if message.name is not None:
         wire["name"] = message.name
     return wire
-
-
-def _parts(message: Message) -> list[dict[str, Any]]:
-    return [
-        {"type": "image_url", "image_url": {"url": part.url}}
-        if isinstance(part, ImagePart)
-        else {"type": "text", "text": part.text}
-        for part in message.content
-    ]
 
 
 class RequestEncoder:

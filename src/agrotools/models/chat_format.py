@@ -8,6 +8,7 @@ whole and are not stored by the endpoint (``store`` is false), so that a run doe
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import exp, isfinite
 from typing import Any, NamedTuple
 
@@ -114,7 +115,6 @@ def read_reply(
 
 
 def _says_something(error: Any) -> bool:
-    """True if the error is not empty; some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
@@ -173,10 +173,8 @@ def _first_token(logprobs: Any) -> dict[str, float]:
 
 
 def _json(body: bytes) -> Any:
-    try:
+    with suppress(orjson.JSONDecodeError):
         return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
     try:
         # orjson refuses lone surrogates and NaN, which Python servers do send.
         return without_surrogates(json.loads(body))
@@ -388,7 +386,9 @@ def api_at(base_url: str) -> Api:
 def input_items(message: Message) -> list[dict[str, Any]]:
     """Return the items of a message: its content, and one item for each call."""
     if message.role == "tool":
-        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": _output(message)}]
+        parts = [_part(part, "input_text") for part in message.content]
+        output = parts if message.has_images else message.text
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     kind = "output_text" if message.role == "assistant" else "input_text"
     content = [_part(part, kind) for part in message.content]
     items: list[dict[str, Any]] = [{"role": message.role, "content": content}] if content else []
@@ -396,12 +396,6 @@ def input_items(message: Message) -> list[dict[str, Any]]:
         {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
-
-
-def _output(message: Message) -> str | list[dict[str, Any]]:
-    if message.has_images:
-        return [_part(part, "input_text") for part in message.content]
-    return message.text
 
 
 def _part(part: Any, kind: str) -> dict[str, Any]:
@@ -434,10 +428,11 @@ def as_chat(body: bytes) -> bytes:
         "tool_calls": calls,
         "reasoning": "\n".join(str(part.get("text") or "") for part in thoughts),
     }
+    first_logprobs = next((part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None)
     choice = {
         "message": message,
         "finish_reason": _reason_in_responses(data, bool(calls)),
-        "logprobs": _logprobs(parts),
+        "logprobs": {"content": first_logprobs} if first_logprobs else None,
     }
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else None
     counts = usage and {
@@ -458,11 +453,6 @@ def _reason_in_responses(data: Mapping[str, Any], has_calls: bool) -> str:
     if data.get("status") in ("failed", "cancelled"):
         return "error"
     return "tool_calls" if has_calls else "stop"
-
-
-def _logprobs(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    first = next((part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None)
-    return {"content": first} if first else None
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from agrotools.core import FrozenModel, ToolSpec, UsageError, first_error
 from agrotools.core.files import read_text
 from agrotools.models.base import DEFAULT_WIRE, Completion, Message, Model, ModelSettings, WireSettings, WireStats
-from agrotools.models.prices import Price, price_of, priced_for_budget
+from agrotools.models.prices import Price, price_of
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServers
@@ -87,7 +87,12 @@ def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str
     if not base_url:
         return None
     price = price_of(base_url, name, endpoint.price)
-    return price if endpoint.budget_usd is None else priced_for_budget(price, name, option=option)
+    if price is None and endpoint.budget_usd is not None:
+        raise UsageError(
+            f"the price of {name} is not known, so no budget can be kept",
+            hint=f"give {option} IN/OUT, USD per million input and output tokens, e.g. {option} 0.4/1.6",
+        )
+    return price
 
 
 @dataclass(frozen=True)
@@ -200,8 +205,10 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     """
     from importlib.metadata import version
 
-    if provider is None and not base_url and not os.environ.get("OPENAI_BASE_URL"):
-        _check_prefix(name)
+    prefix, colon, _ = name.partition(":")
+    is_openai = provider is None and not base_url and not os.environ.get("OPENAI_BASE_URL")
+    if is_openai and colon and prefix not in ("ft", *PROVIDERS):  # its own names have a colon only if fine-tuned
+        raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))
     fallback = provider or PROVIDERS["openai"]
     address = base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
     address = checked_url(address)
@@ -221,13 +228,6 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     if key:
         headers["Authorization"] = f"Bearer {key}"
     return Address(address, key_env, key, headers, known.spelling)
-
-
-def _check_prefix(name: str) -> None:
-    """Reject an unknown ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only if fine-tuned."""
-    prefix, colon, _ = name.partition(":")
-    if colon and prefix not in ("ft", *PROVIDERS):
-        raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))
 
 
 def checked_url(url: str, variable: str = "") -> str:
@@ -304,13 +304,9 @@ class ScriptedModel:
 
     def __init__(self, script: Sequence[Scene] | Responder, *, name: str = "scripted") -> None:
         self._script = script
-        self._name = name
+        self.name = name
         self.base_url = ""
         self.stats = WireStats()
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @classmethod
     def from_file(cls, path: Path) -> "ScriptedModel":
@@ -336,7 +332,7 @@ class ScriptedModel:
             if scene.when in question:
                 reply = scene.replies[min(turn, len(scene.replies) - 1)]
                 return Completion(text=reply) if isinstance(reply, str) else reply
-        raise UsageError(f"{self._name} has no scene for this question", hint="add a scene without `when`")
+        raise UsageError(f"{self.name} has no scene for this question", hint="add a scene without `when`")
 
     async def close(self) -> None:
         return None

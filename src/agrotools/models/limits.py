@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from statistics import median
 
 from agrotools.core import ToolSpec
-from agrotools.models.base import Message, ModelSettings, prompt_length
+from agrotools.models.base import Message, ModelSettings, Slots, prompt_length
 
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
@@ -130,7 +129,7 @@ _FADING = 1.02
 """Growth of the shortest median latency in each round, because prompts and replies change during a run."""
 
 
-class AdaptiveLimit:
+class AdaptiveLimit(Slots):
     """Adaptive limit on concurrent requests: admits at most ``current`` at a time, first come, first served.
 
     In each round of as many replies as the limit, it doubles until the first refusal or queue, then grows by a step.
@@ -149,10 +148,9 @@ class AdaptiveLimit:
         clock: Callable[[], float] = time.monotonic,
         timeout_s: float = float("inf"),
     ) -> None:
+        super().__init__()
         self.ceiling = ceiling
         self.current = self._least = min(start, ceiling)
-        self.in_use = 0
-        self._queue: deque[asyncio.Future[None]] = deque()
         self._clock = clock
         self._slow_s = timeout_s / 2
         self._step = max(1, ceiling // 32)
@@ -168,39 +166,16 @@ class AdaptiveLimit:
         start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
         return cls(start, ceiling, timeout_s=timeout_s)
 
-    def try_acquire(self) -> bool:
-        """Take a slot if one is free now."""
-        # Nobody waits while a slot is free, because a released slot is passed on.
-        if self.in_use >= self.current:
-            return False
-        self._take()
-        return True
-
-    async def acquire(self) -> None:
-        """Wait for a slot. A cancelled wait holds none."""
-        if self.try_acquire():
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._queue.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            # A waiter that was cancelled is skipped; one that was already admitted passes its slot on.
-            if not turn.cancelled():
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Release a slot."""
-        self.in_use -= 1
-        self._admit()
+    @property
+    def allowed(self) -> int:
+        return self.current
 
     def replied(self, latency_s: float) -> None:
         """Record a reply that arrived ``latency_s`` after its request was sent."""
         self._latencies.append(latency_s)
         if len(self._latencies) >= self.current:
             self._end_round()
-            self._admit()
+            self.admit()
 
     def overloaded(self, latency_s: float = 0.0, most: int = MOST) -> None:
         """Record that the endpoint refused a request because of overload, or let it time out, and lower the limit.
@@ -218,15 +193,8 @@ class AdaptiveLimit:
         self._begin_round()
 
     def _take(self) -> None:
-        self.in_use += 1
+        super()._take()
         self._peak = max(self._peak, self.in_use)
-
-    def _admit(self) -> None:
-        while self._queue and self.in_use < self.current:
-            turn = self._queue.popleft()
-            if not turn.done():
-                self._take()
-                turn.set_result(None)
 
     def _begin_round(self) -> None:
         self._latencies.clear()

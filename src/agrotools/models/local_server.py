@@ -303,7 +303,6 @@ class LocalServers:
         note(f"{self.name} answers after {time.monotonic() - began:.0f} s")
 
     async def _try(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
-        """Send a tiny request; LocalServerError if it is not answered."""
         import aiohttp
 
         body = {
@@ -388,7 +387,6 @@ class _Server:
         return False
 
     def last_lines(self) -> list[str]:
-        """Last lines that it wrote."""
         with self.log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(self.log_start, size - _LAST_BYTES))
@@ -455,7 +453,6 @@ def _devices(number: int, replicas: int) -> dict[str, str]:
 
 
 def _output(command: Sequence[str]) -> list[str]:
-    """Return the lines that a short command prints; none if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_S, errors="replace", check=True)
     except (OSError, subprocess.SubprocessError):

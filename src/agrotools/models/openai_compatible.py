@@ -33,7 +33,6 @@ from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
     HINT,
-    NO_REQUEST,
     Adaptations,
     Rejection,
     ReplyRoom,
@@ -51,7 +50,6 @@ from agrotools.models.transport import (
     Tries,
     UntrustedServer,
     backoff_s,
-    hint_after,
 )
 
 _OVERLOADED = (429, 503, 529)
@@ -86,7 +84,7 @@ class OpenAICompatibleModel:
         spelled: str | None = None,
         bases: Sequence[str] = (),
     ) -> None:
-        self._name = spelled or name
+        self.name = spelled or name
         self._endpoint = address_of(name, provider, base_url, api_key_env)
         self._bases = bases
         self._wire = wire
@@ -108,10 +106,6 @@ class OpenAICompatibleModel:
         """Tokens of the longest answered prompt."""
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
     def base_url(self) -> str:
         """Address of the endpoint; of the first of several servers."""
         return self._bases[0] if self._bases else self._endpoint.base_url
@@ -123,7 +117,7 @@ class OpenAICompatibleModel:
         self.limit = AdaptiveLimit.of(self._wire.concurrency, timeout_s)
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleModel({self._name!r}, base_url={self.base_url!r})"
+        return f"OpenAICompatibleModel({self.name!r}, base_url={self.base_url!r})"
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -164,7 +158,6 @@ class OpenAICompatibleModel:
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Rejection:
-        """Make one attempt when its turn has come."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         held_back = await self._admission(guessed)
         began = time.monotonic()
@@ -239,8 +232,6 @@ class OpenAICompatibleModel:
 
     @contextmanager
     def _waiting(self, *, rate_limited: bool = False, retries: bool = False) -> Generator[None]:
-        """Count one more waiting request while the block runs."""
-
         def count(by: int) -> None:
             self.stats.waiting += by
             self.stats.rate_limit_waits += by * rate_limited
@@ -306,9 +297,7 @@ class OpenAICompatibleModel:
             self._overloaded(began)
         return self._fault_from_rejection(read, response, tries)
 
-    def _read(
-        self, response: Response, seconds: float, attempt: int, request: RequestParts = NO_REQUEST
-    ) -> Completion | Rejection:
+    def _read(self, response: Response, seconds: float, attempt: int, request: RequestParts) -> Completion | Rejection:
         body, secret = response.body, self._endpoint.secret.encode()
         if secret and secret in body:
             body = body.replace(secret, b"***")
@@ -377,7 +366,7 @@ class OpenAICompatibleModel:
                 if to := response.headers.get("Location"):
                     self._refuse(f"it redirects to {to}", "unknown_model", "give that address with --base-url")
                 raise EndpointRefusal(
-                    f"{self.base_url} has no model {self._name!r} or no chat completions: {message}",
+                    f"{self.base_url} has no model {self.name!r} or no chat completions: {message}",
                     problem="unknown_model",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
@@ -410,10 +399,13 @@ class OpenAICompatibleModel:
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
         wait = "more than a day" if (fault.wait_s or 0) > _DAY_S else f"{fault.wait_s:.0f} s" if fault.wait_s else ""
         wait_text = f"; the server asks to wait {wait}" if wait else ""
+        advice = "lower --concurrency, --rpm or --tpm; " if fault.rate_limited else ""
+        if fault.problem == "unreachable":
+            advice = "check that the server is up and the address (--base-url) is right; "
         # No times here, because reports count equal reasons.
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{wait_text}",
-            hint=hint_after(fault),
+            hint=f"{advice}run the same command again to resume",
             problem=fault.problem,
         )
 

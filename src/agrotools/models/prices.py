@@ -3,7 +3,6 @@
 import re
 import tomllib
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -91,7 +90,8 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
         return _overridden(override, model)
     place = provider_or_base_url or ""
     host = _host(place)
-    if place.lower() in _LOCAL or _is_local(host):
+    is_here = host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or re.match(r"127\.\d", host)
+    if place.lower() in _LOCAL or is_here:
         return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
     for provider, entry in _table().items():
         if place.lower() == provider or host in entry["hosts"]:
@@ -106,16 +106,6 @@ def price_by_name(model: str) -> Price | None:
         return price_of(provider, name)
     found = [price for entry in _table().values() if (price := _price_of_entry(entry, model))]
     return found[0] if len(found) == 1 else None
-
-
-def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
-    """Return ``price``; UsageError, which names ``option``, if it is None, because a budget requires it."""
-    if price is None:
-        raise UsageError(
-            f"the price of {model} is not known, so no budget can be kept",
-            hint=f"give {option} IN/OUT, USD per million input and output tokens, e.g. {option} 0.4/1.6",
-        )
-    return price
 
 
 def _overridden(text: str, model: str) -> Price:
@@ -167,10 +157,5 @@ def _host(address: str) -> str:
         return ""
 
 
-def _is_local(host: str) -> bool:
-    return host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or bool(re.match(r"127\.\d", host))
-
-
 def _usd_text(usd: float) -> str:
-    assert isfinite(usd)
     return f"{usd:.2f}" if round(usd, 2) == usd else f"{usd:g}"

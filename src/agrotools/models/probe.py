@@ -7,7 +7,6 @@ the endpoint really does with images, tools, schemas, seeds and logprobs.
 """
 
 import asyncio
-import base64
 import hashlib
 import io
 import json
@@ -209,7 +208,6 @@ async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
-    """Return the content kinds of a request other than text: images, tools."""
     images = any(message.has_images for message in messages)
     return frozenset(["images"] * images + ["tools"] * bool(tools))
 
@@ -219,7 +217,6 @@ def _answers(met: object) -> TypeGuard[Completion]:
 
 
 def _refusal(met: object) -> EndpointRefusal | None:
-    """Return the endpoint's refusal in an outcome, or None."""
     if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
         return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
     return met if isinstance(met, EndpointRefusal) else None
@@ -313,8 +310,6 @@ async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = 
 
 
 class _Asking:
-    """Requests to the endpoint at an address, with a count of tokens."""
-
     def __init__(self, endpoint: Endpoint, base_url: str) -> None:
         self._endpoint, self.base_url = endpoint, base_url
         self.input_tokens = self.output_tokens = 0
@@ -353,7 +348,7 @@ def _numbered_picture(seed: int) -> tuple[ImagePart, str]:
     ImageDraw.Draw(image).text((128, 64), number, "black", ImageFont.load_default(72), anchor="mm")
     content = io.BytesIO()
     image.save(content, "PNG")
-    return ImagePart(f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"), number
+    return ImagePart.of("image/png", content.getvalue()), number
 
 
 async def _text(asking: _Asking) -> tuple[State, str]:

@@ -88,8 +88,6 @@ class _Rule(NamedTuple):
 
 
 class _Wordings(NamedTuple):
-    """Wordings of errors, as ``refusals.toml`` describes them."""
-
     before: tuple[_Rule, ...]
     after: tuple[_Rule, ...]
     most_output: tuple[re.Pattern[str], ...]
@@ -398,7 +396,6 @@ class Adaptations:
         return name
 
     def _possible(self, request: RequestParts, settings: ModelSettings) -> set[str]:
-        """Return the adaptations that would change the request."""
         names = ["temperature"] * (settings.temperature is not None)
         names += ["max_tokens"] * ("max_tokens" in (self._encoder.spelled("max_tokens"), *self.active))
         for message in request.messages:

@@ -56,7 +56,7 @@ class UntrustedServer(Exception):
 
 
 class TimedOut(Exception):
-    """No complete reply in time; the cause (server or model) is unknown at this level."""
+    """No complete reply in time, because of the server or of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,6 @@ def backoff_s(wire: WireSettings, attempt: int) -> float:
     """Return the seconds to wait after the ``attempt``-th failed attempt."""
     longest = min(wire.longest_wait_s, wire.first_wait_s * 2 ** (attempt - 1))
     return longest * random.uniform(0.5, 1.0)
-
-
-def hint_after(fault: Fault) -> str:
-    """Return what to do after the last attempt."""
-    if fault.rate_limited:
-        return "lower --concurrency, --rpm or --tpm; run the same command again to resume"
-    if fault.problem == "unreachable":
-        return "check that the server is up and the address (--base-url) is right; run the same command again to resume"
-    return "run the same command again to resume"
 
 
 def proxy_for(url: str) -> str | None:

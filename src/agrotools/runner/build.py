@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 
 from pydantic import JsonValue
 
@@ -180,15 +180,6 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
-def _library_versions() -> dict[str, str]:
-    """Return the versions of installed libraries; text alone is evaluated without those for images."""
-    found: dict[str, str] = {}
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
-
-
 def default_folder(manifest: Manifest) -> Path:
     """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
     name = manifest.model.removeprefix("baseline:")
@@ -214,7 +205,17 @@ def describe_run(
     """Return the manifest of the run that ``config`` describes."""
     toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
     has_model, protocol = source.model is not None, run_protocol(settings.protocol)
+    endpoint = source.meter.endpoint if source.meter else None
+    agent_settings: dict[str, JsonValue] = {"agent_model": endpoint.name} if endpoint else {}
+    libraries: dict[str, str] = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
+            libraries[name] = version(name)
+    same: dict[str, Any] = {name: getattr(config, name) for name in ("degrade", "faults", "tools", "epochs", "quick")}
+    same |= {name: getattr(settings, name) for name in ("protocol", "images", "max_steps")}
+    same |= {name: getattr(source, name) for name in ("model_hash", "base_url", "privileged", "sealed")}
     return Manifest(
+        **same,
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
         benchmark=benchmark.name,
@@ -223,34 +224,22 @@ def describe_run(
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
-        degrade=config.degrade,
         **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
-        faults=config.faults,
         synthetic=benchmark.synthetic,
         model=source.name,
-        model_hash=source.model_hash,
-        base_url=source.base_url,
         server=servers.identity if servers else (),
         server_version=servers.version if servers else "",
-        privileged=source.privileged,
-        sealed=source.sealed,
-        protocol=settings.protocol,
-        images=settings.images,
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
-        max_steps=settings.max_steps,
+        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else agent_settings,
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
         tool_data=tool_data(benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends),
-        tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
-        libraries=_library_versions(),
+        libraries=libraries,
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
-        epochs=config.epochs,
-        quick=config.quick,
         sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
         planned=plan.sizes(),
     )
@@ -263,14 +252,7 @@ def stored_options(run: Manifest) -> dict[str, JsonValue]:
     return {"benchmark": run.benchmark_path, **known, **settings}
 
 
-def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
-    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
-    endpoint = source.meter.endpoint if source.meter else None
-    return {"agent_model": endpoint.name} if endpoint else {}
-
-
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
-    """Return the tools that the samples of the run offer."""
     if config.tools == "all":
         return benchmark.toolset
     offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}

@@ -389,7 +389,6 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
 
 
 def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tuple[Protocol, str]:
-    """Return the protocol of the benchmark's published runs if it supports one of ``modes``, and a note on it."""
     if published is None or published == DEFAULT_PROTOCOL:
         return DEFAULT_PROTOCOL, ""
     lacking = [mode for mode in modes if mode not in run_protocol(published).modes]

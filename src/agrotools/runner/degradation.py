@@ -86,7 +86,23 @@ class DegradedBenchmark(Benchmark):
     def file_path(self, file: SampleFile) -> Path:
         """Return the path of the degraded file; of the original if it stays as it is."""
         path = super().file_path(file)
-        return self._degraded(file, path) if _is_picture(file) else path
+        if not _is_picture(file):
+            return path
+        sha256 = file.sha256 or sha256_of_file(path)
+        key = sha256_of_json([_VERSION, sha256, self.degradation.doses, self.seed])
+        target = cache_dir("degraded", key[:2]) / key
+        if not target.is_file():
+            # Doses are not part of the seed: a curve of noise then differs by the dose, not by another draw.
+            noise_seed = int(sha256_of_json([file.pixels or sha256, self.seed])[:16], 16)
+            try:
+                content = degrade_file(path, file, self.degradation, noise_seed)
+            except ToolError:
+                return path  # damaged beyond its header: no tool and no model can read it at any dose
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, content)
+            self._sweeper.record_write(len(content))
+        self._sweeper.mark_used(target)
+        return target
 
     @property
     def manifest_fields(self) -> dict[str, Any]:
@@ -106,23 +122,6 @@ class DegradedBenchmark(Benchmark):
                     progress("degrading files", done, len(files))
             finally:
                 pool.shutdown(cancel_futures=True)  # otherwise Ctrl-C would wait for all files
-
-    def _degraded(self, file: SampleFile, path: Path) -> Path:
-        sha256 = file.sha256 or sha256_of_file(path)
-        key = sha256_of_json([_VERSION, sha256, self.degradation.doses, self.seed])
-        target = cache_dir("degraded", key[:2]) / key
-        if not target.is_file():
-            # Doses are not part of the seed: a curve of noise then differs by the dose, not by another draw.
-            noise_seed = int(sha256_of_json([file.pixels or sha256, self.seed])[:16], 16)
-            try:
-                content = degrade_file(path, file, self.degradation, noise_seed)
-            except ToolError:
-                return path  # damaged beyond its header: no tool and no model can read it at any dose
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, content)
-            self._sweeper.record_write(len(content))
-        self._sweeper.mark_used(target)
-        return target
 
     @cached_property
     def _sweeper(self) -> Any:
@@ -172,7 +171,6 @@ def degrade_benchmark(
 
 
 def _notes(left_out: Mapping[str, str], ids: Iterable[str]) -> list[str]:
-    """Return a note on the samples among ``ids`` that are left out, by reason, and on step-by-step."""
     counts = Counter(left_out[each] for each in ids if each in left_out)
     reasons = "; ".join(f"{reason} ({n})" for reason, n in counts.most_common())
     samples = f"{counts.total()} of {count_text(len([*ids]), 'sample')} left out: {reasons}; " if counts else ""
@@ -306,7 +304,6 @@ def _as_bytes(bands: FloatArray) -> NDArray[np.uint8]:
 
 
 def _compressed(image: Any, quality: int | None) -> Any:
-    """Return a picture after a round trip through JPEG."""
     if quality is None:
         return image
     buffer = io.BytesIO()

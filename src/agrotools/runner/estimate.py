@@ -4,6 +4,7 @@ import base64
 import io
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,7 +141,10 @@ def closing_request(view: SampleView, agent: ModelAgent, before: float) -> tuple
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
     turns = expected_requests(sample, agent.mode)
-    history = _history(sample) if turns > 1 else ()
+    history: Sequence[Step] = ()
+    if turns > 1 and (reference := with_shown_observations(sample).reference):
+        with suppress(BenchmarkError):  # some steps lack a recorded observation, which end-to-end does not need
+            history = reference_history(reference)
     first = last = await request_tokens(view, (), agent, price)
     if turns > 1:
         typical = first + TYPICAL_STEP_TOKENS * (turns - 1)
@@ -149,30 +153,19 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
     return turns + closing, turns * (first + last) / 2 + tokens
 
 
-def _history(sample: Sample) -> Sequence[Step]:
-    if sample.reference is None:
-        return ()
-    try:
-        reference = with_shown_observations(sample).reference
-        return reference_history(reference) if reference else ()
-    except BenchmarkError:
-        return ()  # Some steps lack a recorded observation, which end-to-end does not need.
-
-
 async def request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
     """Return the input tokens of the request that an agent sends after ``history``.
 
     Pictures that are not made yet are counted by their size.
     """
     size = request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
-    return size + _share_later(view, agent) * (price.image_tokens if price else IMAGE_TOKENS)[0]
+    shares = _shares_later(view) if getattr(agent, "images", False) else 0.0
+    return size + shares * (price.image_tokens if price else IMAGE_TOKENS)[0]
 
 
-def _share_later(view: SampleView, agent: ModelAgent) -> float:
-    if not getattr(agent, "images", False):
-        return 0.0
-    later = [(file.width_px, file.height_px) for file in view.files if not Path(file.path).exists()]
-    return sum(_share(width, height) for width, height in later if width and height)
+def _shares_later(view: SampleView) -> float:
+    later = [file for file in view.files if not Path(file.path).exists()]
+    return sum(_share(file.width_px, file.height_px) for file in later if file.width_px and file.height_px)
 
 
 def request_size(

@@ -16,7 +16,6 @@ from agrotools.core import BudgetReached, Record
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
-from agrotools.models.endpoint import PricedModel
 from agrotools.runner.build import PreparedRun, benchmark_notes, executor_class, load_for_run, part_text, prepare_run
 from agrotools.runner.config import EvalConfig, RunSettings
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
@@ -80,8 +79,9 @@ def evaluate(
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
     plan = plan if only is None else plan.among(only)
-    if model is not None and config.out is None:
-        folder = _unused(folder)  # another object may have the same name
+    if model is not None and config.out is None:  # another object may have the same name
+        names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+        folder = next(path for path in itertools.chain([folder], names) if not path.exists())
     with (
         RunStore(folder, manifest) as store,
         accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
@@ -113,7 +113,11 @@ def evaluate(
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
-        vision = _vision(accounts, vision_model)
+        vision = None
+        if accounts.vision is not None and vision_model is not None:
+            from agrotools.tools.services.vision_endpoint import VisionEndpoint
+
+            vision = VisionEndpoint(accounts.vision, vision_model.name)
         usage = stats.usage if stats else {}
         try:
             if todo:
@@ -162,7 +166,6 @@ async def _execute(
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
-    """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
     config, settings, benchmark = prepared.config, prepared.settings, prepared.benchmark
     source, contact = accounts.source, accounts.contact
     pace = _pace(config, prepared.servers, source.stats)
@@ -262,16 +265,7 @@ def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Call
     return finished
 
 
-def _vision(accounts: Accounted, model: PricedModel | None) -> "VisionEndpoint | None":
-    if accounts.vision is None or model is None:
-        return None
-    from agrotools.tools.services.vision_endpoint import VisionEndpoint
-
-    return VisionEndpoint(accounts.vision, model.name)
-
-
 async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact") -> None:
-    """Let ``contact`` expect the content kinds of each part of the run, as far as its first samples show them."""
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
         sample = next((each for each in candidates if each.files), candidates[0])
@@ -291,11 +285,6 @@ def _pace(config: EvalConfig, servers: "LocalServers | None", stats: WireStats |
         # Another sample would overwrite the prompt of one that waits for its tool.
         return Pace(servers.conversations, stats)
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
-
-
-def _unused(folder: Path) -> Path:
-    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return folder if not folder.exists() else next(path for path in names if not path.exists())
 
 
 def outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:

@@ -10,7 +10,6 @@ import shutil
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from agrotools.core.files import was_changed
 from agrotools.core.processes import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
+from agrotools.models.base import Slots
 from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
@@ -52,8 +52,8 @@ HANDFUL = 8
 """Samples between two attempts that do not count against the limit, even if the limit is lower."""
 
 
-class Pace:
-    """Limit on samples in flight: as many as requests, plus those that are waiting for a tool and send no request.
+class Pace(Slots):
+    """Limit on samples in flight, each with a slot: as many as requests, and those that wait for a tool and send none.
 
     Samples between two attempts do not count either, so that a few unanswered ones do not block all others at a low
     limit. At most the larger of :data:`HANDFUL` and the limit are exempted, because the endpoint may be unreachable.
@@ -61,68 +61,39 @@ class Pace:
     """
 
     def __init__(self, most: int, stats: WireStats | None = None) -> None:
+        super().__init__()
         self.most = most
         self._stats = stats
         self._in_tools = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self.in_flight = 0
 
     @property
     def allowed(self) -> int:
-        """Number of samples that may currently be in flight."""
         limit = self._stats.limit if self._stats else 0
         if not self._stats or not limit:
             return self.most
         waiting = min(self._stats.retry_waits, max(HANDFUL, limit))
         return min(self.most, limit + self._in_tools + waiting)
 
-    async def enter(self) -> None:
-        """Wait until one more sample may be in flight, and count it."""
-        while self.in_flight >= self.allowed:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self.in_flight += 1
-
-    def leave(self) -> None:
-        self.in_flight -= 1
-        self.admit_waiting()
-
     async def pass_on(self) -> None:
         """End one sample and begin the next; it takes the same place unless the limit has fallen."""
-        if self.in_flight > self.allowed:
-            self.leave()
-            await self.enter()
+        if self.in_use > self.allowed:
+            self.release()
+            await self.acquire()
         else:
-            self.admit_waiting()
+            self.admit()
 
     def tool_begins(self) -> None:
         self._in_tools += 1
-        self.admit_waiting()
+        self.admit()
 
     def tool_ends(self) -> None:
         self._in_tools -= 1
 
-    def admit_waiting(self) -> None:
-        """Admit waiting samples up to the current limit."""
-        if not self._waiting:
-            return
-        for _ in range(self.allowed - self.in_flight):
-            if not self._waiting:
-                break
-            self._wake()
-
     def open(self) -> None:
-        """Wake all waiting samples, even above the limit, because the run is about to end."""
-        self.most = max(self.most, self.in_flight + len(self._waiting))
+        """Admit all waiting samples, even above the limit, because the run is about to end."""
+        self.most = max(self.most, self.in_use + len(self._queue))
         self._stats = None
-        while self._waiting:
-            self._wake()
-
-    def _wake(self) -> None:
-        turn = self._waiting.popleft()
-        if not turn.done():
-            turn.set_result(None)
+        self.admit()
 
 
 @contextmanager
@@ -328,7 +299,6 @@ def _tool_caller(
     return call_tool
 
 
-OnFinished = Callable[[Record], None]
 _TICK_S = 0.5
 _FEWEST_BEFORE_GIVING_UP = 10
 
@@ -337,18 +307,16 @@ _FEWEST_BEFORE_GIVING_UP = 10
 class Ending:
     """Early end of a run: no further sample starts, and those in flight are finished."""
 
+    context: RunContext
     requested: bool = False
     error: AgrotoolsError | None = None
     """Error that stopped the run."""
-
-
-@dataclass
-class _Endpoint:
-    """Detector of an unreachable endpoint, so that a run does not fail sample by sample for hours."""
-
-    context: RunContext
     silent: int = 0
     """Consecutive samples without a reply."""
+
+    def stop(self, error: AgrotoolsError) -> None:
+        """Request the end because of an error, of which the first is that of the run."""
+        self.requested, self.error = True, self.error or error
 
     @property
     def replies(self) -> int:
@@ -356,21 +324,21 @@ class _Endpoint:
         stats = self.context.source.stats
         return stats.replies if stats else 0
 
-    def record_outcome(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
+    def record_outcome(self, record: Record, replies_at_start: int) -> None:
+        """Stop at an unreachable endpoint, so that a run does not fail sample by sample for hours."""
         # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
         # are the ones that fail, many in a row, which says nothing about the rest.
         if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
             self.silent = 0
-            return None
-        if record.key in self.context.store.failed:
-            return None  # it also failed in an earlier run, so the sample itself may be the cause
-        self.silent += 1
-        if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
-            return None
-        return InfrastructureError(
-            f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
-            hint="finished samples are kept; run the same command again when the endpoint is back",
-        )
+        elif record.key not in self.context.store.failed:  # otherwise the sample itself may be the cause
+            self.silent += 1
+            if self.silent >= max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
+                self.stop(
+                    InfrastructureError(
+                        f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
+                        hint="finished samples are kept; run the same command again when the endpoint is back",
+                    )
+                )
 
 
 async def execute(
@@ -378,7 +346,7 @@ async def execute(
     context: RunContext,
     *,
     workers: int,
-    on_finished: OnFinished,
+    on_finished: Callable[[Record], None],
     on_tick: Callable[[], None] = lambda: None,
     on_interrupt: Callable[[int], None] = lambda _in_flight: None,
     stop: threading.Event | None = None,
@@ -394,22 +362,22 @@ async def execute(
         InfrastructureError: the endpoint no longer answers any request.
         AgrotoolsError: a fault that concerns all samples: a refused key, a full disk.
     """
-    ending = Ending()
+    ending = Ending(context)
 
     def interrupted() -> None:
-        ending.requested = True
+        in_flight, ending.requested = context.pace.in_use, True
         context.pace.open()
         if context.source.stats is not None:
             context.source.stats.stopping = True
-        on_interrupt(context.pace.in_flight)
+        on_interrupt(in_flight)
 
     with interrupts(interrupted):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
-                queue, endpoint = iter(items), _Endpoint(context)
+                queue = iter(items)
                 for _ in range(workers):
-                    group.create_task(_work(queue, context, ending, endpoint, on_finished))
+                    group.create_task(_work(queue, context, ending, on_finished))
         except BaseExceptionGroup as failures:
             # A fault in one sample that concerns all of them ends the run and is raised unwrapped.
             raise failures.exceptions[0] from None
@@ -422,25 +390,24 @@ async def execute(
 
 
 async def _work(
-    queue: Iterator[WorkItem], context: RunContext, ending: Ending, endpoint: _Endpoint, on_finished: OnFinished
+    queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: Callable[[Record], None]
 ) -> None:
-    await context.pace.enter()
+    await context.pace.acquire()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:
             if context.benchmark.make_files and (item := await _with_files(item, context, ending)) is None:
                 return
-            replies_at_start = endpoint.replies
+            replies_at_start = ending.replies
             try:
                 requests = collect_requests()
                 record = await run_item(item, context)
             except BudgetReached as error:
                 # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
-                ending.requested, ending.error = True, ending.error or error
+                ending.stop(error)
                 return
             context.store.append(record, requests)
             on_finished(record)
-            if error := endpoint.record_outcome(record, replies_at_start):
-                ending.requested, ending.error = True, ending.error or error
+            ending.record_outcome(record, replies_at_start)
             if context.source.base_url is None:
                 # Without network waits, control must be yielded for records, progress and interrupts.
                 await asyncio.sleep(0)
@@ -448,7 +415,7 @@ async def _work(
                 context.pace.open()
             await context.pace.pass_on()
     finally:
-        context.pace.leave()
+        context.pace.release()
         if ending.requested:
             context.pace.open()
 
@@ -461,7 +428,7 @@ async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> Wo
         try:
             sample = await asyncio.to_thread(context.benchmark.prepare, item.sample)
         except AgrotoolsError as error:
-            ending.requested, ending.error = True, ending.error or error
+            ending.stop(error)
             return None
     return None if ending.requested else item._replace(sample=sample)
 
@@ -472,7 +439,7 @@ async def _tick(
     seen = False
     while True:
         await asyncio.sleep(_TICK_S)
-        context.pace.admit_waiting()
+        context.pace.admit()
         on_tick()
         if stop is not None and stop.is_set() and not seen:
             seen = True

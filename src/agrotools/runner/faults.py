@@ -176,7 +176,6 @@ class FaultyTools:
     _calls: list[tuple[ToolCall, ToolOutcome]] = field(default_factory=list[tuple[ToolCall, ToolOutcome]])
 
     async def __call__(self, call: ToolCall) -> ToolOutcome:
-        """Return the outcome of a call, or what the fault that hits it makes of it."""
         number = len(self._calls)
         rng = Random(f"{self.plan.seed}/{self.sample.id}/{self.epoch}/{number}")
         hit = any(call.repeats(self._calls[fault.call][0]) for fault in self.faults)

@@ -5,6 +5,7 @@ Of the files that a run created, a judge sees the contents of texts and images, 
 
 import asyncio
 import re
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,8 +19,15 @@ from agrotools.core.base import Progress, no_progress, words_of
 from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
-from agrotools.models.metered import Budget, MeteredModel, SpendLedger
-from agrotools.models.response_cache import KEPT, CachedModel, ResponseCache, response_cache_path
+from agrotools.models.metered import (
+    KEPT,
+    Budget,
+    CachedModel,
+    MeteredModel,
+    ResponseCache,
+    SpendLedger,
+    response_cache_path,
+)
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -155,13 +163,8 @@ async def _ask(
     rubrics: Rubrics | None,
     progress: Progress,
 ) -> None:
-    stopping = False
-
-    def interrupted() -> None:
-        nonlocal stopping
-        stopping = True
-
-    with _open_models(helper, ledger) as model_of, interrupts(interrupted):
+    stopping = threading.Event()
+    with _open_models(helper, ledger) as model_of, interrupts(stopping.set):
         models: dict[int, Model] = {}
 
         async def one(each: PendingQuestion) -> None:
@@ -173,14 +176,10 @@ async def _ask(
                 return  # No usable reply: the question stays open for a later call.
             file.add(
                 Judgement(
-                    metric=question.metric,
+                    **{name: getattr(question, name) for name in ("metric", "prompt", "asked")},
+                    **{name: getattr(each, name) for name in ("vote", "sample_id", "label")},
                     judge=helper.name,
                     rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
-                    prompt=question.prompt,
-                    asked=question.asked,
-                    vote=each.vote,
-                    sample_id=each.sample_id,
-                    label=each.label,
                     reply=completion.text,
                     finish_reason=completion.finish_reason,
                     unseen=unseen,
@@ -191,11 +190,11 @@ async def _ask(
             progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
-            result.error = await _ask_each(pending, one, helper.model, lambda: stopping)
+            result.error = await _ask_each(pending, one, helper.model, stopping.is_set)
         finally:
             await helper.model.close()
     result.missing = len(pending) - result.replies
-    if stopping:
+    if stopping.is_set():
         raise KeyboardInterrupt
 
 

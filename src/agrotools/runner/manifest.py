@@ -136,26 +136,8 @@ def parse_manifest(path: Path) -> Manifest:
 
 
 IDENTITY = (
-    "scoring",
-    "benchmark",
-    "benchmark_hash",
-    "degrade",
-    "faults",
-    "model",
-    "model_hash",
-    "server",
-    "protocol",
-    "images",
-    "settings",
-    "max_steps",
-    "seed",
-    "toolset_hash",
-    "tool_data",
-    "tools",
-    "backends",
-    "prompt_hash",
-    "quick",
-    "shard",
+    *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol images settings".split(),
+    *"max_steps seed toolset_hash tool_data tools backends prompt_hash quick shard".split(),
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -245,9 +227,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "tool_data": new.tool_data | old.tool_data,
-            "sample_ids": new.sample_ids
-            if new.sample_ids == old.sample_ids
-            else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
                 for mode in MODES

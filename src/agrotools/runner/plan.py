@@ -135,7 +135,6 @@ def work_items(
 
 
 def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[str]) -> Sequence[int]:
-    """Return the positions of the samples that run in ``mode``, those of ``only`` if it is not empty."""
     every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     positions = every if mode == "end-to-end" or single_shot else compress(every, able)

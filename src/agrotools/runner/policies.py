@@ -6,7 +6,6 @@ A model that is not free is accessed through a budget, whose paid replies are lo
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,11 +27,11 @@ from agrotools.text.answer_form import UNKNOWN
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
-    from agrotools.agents.external import AgentPolicy, Solve
+    from agrotools.agents.external import Solve
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
+    from agrotools.models.metered import ResponseCache
     from agrotools.models.probe import FirstContact
-    from agrotools.models.response_cache import ResponseCache
 
 
 AgentFunction = Callable[["Task"], Any]
@@ -187,14 +186,15 @@ def policy_source(
         return replace(source, budget_usd=endpoint.budget_usd)
     if is_agent(name) and model is None:
         return replace(_agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd)
+    usd = endpoint.budget_usd
     if model is not None and not isinstance(model, Model | Policy):
         from agrotools.agents.external import solve_with
 
-        meter, usd = _meter(endpoint, agents), endpoint.budget_usd
-        make = partial(_agent_policy, solve_with(model), agents, meter, agents.agent.wire.timeout_s)
+        meter = _meter(endpoint, agents)
+        make = _agent_policies(solve_with(model), agents, meter, agents.agent.wire.timeout_s)
         return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
     if model is not None and not isinstance(model, Model):
-        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
+        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=usd)
     protocol = run_protocol(agents.protocol)
     answering = model or make_model(endpoint)
     base_url: str | None = getattr(answering, "base_url", None) or None
@@ -214,7 +214,7 @@ def policy_source(
         probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
         model_hash=model_hash,
         price=price,
-        budget_usd=endpoint.budget_usd,
+        budget_usd=usd,
     )
 
 
@@ -238,18 +238,12 @@ def names_endpoint(name: str) -> bool:
     return not (name.startswith(("baseline:", "replay:", "scripted:")) or is_agent(name))
 
 
-def _agent_policy(
-    solve: "Solve",
-    agents: AgentOptions,
-    meter: "UsageMeter",
-    timeout_s: float | None,
-    _sample: Sample,
-    _mode: Mode,
-    _epoch: int,
-) -> "AgentPolicy":
+def _agent_policies(
+    solve: "Solve", agents: AgentOptions, meter: "UsageMeter", timeout_s: float | None
+) -> Callable[[Sample, Mode, int], Policy]:
     from agrotools.agents.external import AgentPolicy
 
-    return AgentPolicy(solve, agents.specs, agents.max_steps, meter, timeout_s)
+    return lambda _sample, _mode, _epoch: AgentPolicy(solve, agents.specs, agents.max_steps, meter, timeout_s)
 
 
 def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
@@ -263,7 +257,6 @@ def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
 
 
 def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
-    """Return the policy source of an agent: a server, a program that speaks MCP, or a Python function."""
     from agrotools.agents.external import AgentServer
     from agrotools.agents.process_agents import CommandAgents, Isolation, PythonAgents
     from agrotools.sandbox.agents import agent_variables, is_available
@@ -287,7 +280,7 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
         name,
         False,
         _AGENT_MODES,
-        partial(_agent_policy, programs.solve, agents, meter, timeout_s),
+        _agent_policies(programs.solve, agents, meter, timeout_s),
         model_hash=programs.code_hash,
         sealed=sealed,
         close=programs.close,
@@ -312,10 +305,10 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
     if name in ("oracle", "perfect-tools") or kind == "planted":
         facts = facts_of(samples)
-        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
-            return PolicySource(
-                spelled, True, ("no-tool",), immediate(lambda sample, _view: str(sample.answer[0].right_text))
-            )
+        first = samples[0] if name == "perfect-tools" and facts.ids and not any(facts.reference) else None
+        if first and not first.toolset and all(slot.right_text is not None for slot in first.answer):
+            right = immediate(lambda sample, _view: str(sample.answer[0].right_text))
+            return PolicySource(spelled, True, ("no-tool",), right)
         without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
             raise UsageError(
@@ -355,11 +348,6 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
-
-
-def _needs_no_tool(sample: Sample) -> bool:
-    """True if the question needs no tools; then this holds for all questions of its benchmark."""
-    return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 
 def _replay(name: str, run: Path) -> PolicySource:
@@ -406,9 +394,8 @@ def accounted(
     if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
-    from agrotools.models.metered import Budget, MeteredModel
+    from agrotools.models.metered import Budget, CachedModel, MeteredModel, ResponseCache, response_cache_path
     from agrotools.models.probe import FirstContact
-    from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 
     agents, model, probe = source.make, source.model, source.probe
     vision = tools.model if tools else None

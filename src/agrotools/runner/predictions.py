@@ -85,7 +85,6 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
 
 
 def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
-    """Return the first prediction format of the benchmark that can be written, or None."""
     formats: list[PredictionFormat] = [imported(target) for target in plugin.targets.predictions.values()]
     return next((form for form in formats if form.write), None)
 
@@ -226,7 +225,6 @@ def _record_of(benchmark: Benchmark, item: WorkItem, answer: _Answer, file: str)
 
 
 def _read_table(file: Path) -> list[Mapping[str, Any]]:
-    """Return the rows of a file, with names of columns in lower case."""
     if not file.is_file():
         raise NoFileError(f"there is no file {file}", hint="--predictions FILE: rows with a sample id and a prediction")
     if file.suffix not in (known := (*SUFFIXES, ".tsv", ".xlsx")):
@@ -336,7 +334,6 @@ def _answers(
 def _sample_of(
     row: Mapping[str, Any], known: Mapping[str, object], by_question: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return the sample of a row and the column that names it; None if no column does."""
     for column in _IDS:
         text = _plain(row.get(column))
         text = text if text in known else text.removesuffix(".0")  # of pandas, in a column with gaps

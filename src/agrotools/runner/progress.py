@@ -228,12 +228,10 @@ class Progress:
 
 
 def _per_s(done: int, seconds: float, *, is_known: bool = False) -> float:
-    """Return a rate; 0 in the first moment, unless ``is_known``."""
     return done / max(seconds, 1e-9) if is_known or seconds >= _FIRST_RATE_S else 0.0
 
 
 def _duration(seconds: float) -> str:
-    """Format seconds as ``h:mm:ss``."""
     whole = round(max(seconds, 0.0))
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 

@@ -90,7 +90,8 @@ class PromptLog:
         for messages, tools in requests:
             for message in messages:
                 if id(message) not in known:
-                    known[id(message)] = self._message(message, lines)
+                    content = message_json(with_images(message, self._image))
+                    known[id(message)] = self._stored(b"message", content, lines)
             if tools and id(tools) not in known:
                 known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
             digests = [known[id(message)] for message in messages]
@@ -111,9 +112,6 @@ class PromptLog:
         """Sync and close; OSError if the last lines could not be written to disk."""
         if self._journal is not None:
             self._journal.close()
-
-    def _message(self, message: Message, lines: list[bytes]) -> str:
-        return self._stored(b"message", message_json(with_images(message, self._image)), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]
@@ -136,7 +134,6 @@ class PromptLog:
         return f"data:{media_type};sha256,{digest}"
 
     def _recover(self) -> None:
-        """Cut off an incomplete last line, and read the hashes of stored contents."""
         end = 0
         for line in complete_lines(self._path):
             end += len(line)
@@ -224,32 +221,23 @@ class StoredPrompts:
             raise self._fault(error) from error
 
     def _read(self, file: BinaryIO, key: Key) -> list[StoredRequest] | None:
-        line = self._line(file, orjson.dumps({"key": key})[:-1])
-        if line is None:
+        beginning = orjson.dumps({"key": key})[:-1]
+        if beginning not in self._offsets:
             return None
         requests: list[StoredRequest] = []
-        for shared, added, tools in orjson.loads(line)["requests"]:
+        for shared, added, tools in self._line(file, beginning)["requests"]:
             messages = requests[-1].messages[:shared] if shared else []
-            messages += [self._content(file, digest)["message"] for digest in added]
-            offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
+            messages += [self._line(file, _CONTENT + digest.encode())["message"] for digest in added]
+            offered: list[dict[str, Any]] = self._line(file, _CONTENT + tools.encode())["tools"] if tools else []
             requests.append(StoredRequest(messages, offered, shared))
         return requests
 
-    def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
-        line = self._line(file, _CONTENT + digest.encode())
-        if line is None:
-            raise KeyError(digest)
-        return orjson.loads(line)
-
-    def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
-        """Return the last line that begins so; None if there is none."""
-        if beginning not in self._offsets:
-            return None
+    def _line(self, file: BinaryIO, beginning: bytes) -> dict[str, Any]:
+        """Return the content of the last line that begins so; KeyError if there is none."""
         file.seek(self._offsets[beginning])
-        return file.readline()
+        return orjson.loads(file.readline())
 
     def _fault(self, error: Exception) -> RunStoreError:
-        """Return the error of a file that cannot be read."""
         is_missing = isinstance(error, OSError)
         reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
         return RunStoreError(

@@ -5,7 +5,6 @@ several lines (an invalid sample is run again): the last finished record is vali
 finished. Lines that are not records (after a disk fault) are always reported.
 """
 
-import errno
 import os
 import sqlite3
 import weakref
@@ -117,7 +116,6 @@ class RecordIndex:
         self._db.executemany(_ADD, entries)
 
     def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
-        """Yield the entries of the records that count, in the order of iteration."""
         # No "yield from", which would close the cursor at the end of the process, behind its connection.
         for row in self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values):  # noqa: UP028
             yield row
@@ -324,7 +322,7 @@ def recover(run: Path) -> tuple[RecordIndex, list[str]]:
             " its sample runs again"
         )
     if bad:
-        _move_aside(path, end, bad, run / REJECTED_FILE)
+        _move_aside(path, bad, run / REJECTED_FILE)
         notes.append(
             f"moved {count_text(len(bad), 'line')} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE}"
             f" (line {bad[0].number}:"
@@ -345,30 +343,16 @@ def _end_line(path: Path) -> None:
     sync(path)
 
 
-def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) -> None:
-    path = path.resolve()
+def _move_aside(path: Path, bad: Sequence[BadLine], rejected: Path) -> None:
+    path, numbers = path.resolve(), {line.number for line in bad}
     with path.open("rb") as lines:
         # The copies are written first: a crash in between duplicates lines there, but loses none.
         with rejected.open("ab") as aside:
-            for line in bad:
-                _copy(lines, aside, line.offset, line.offset + line.length)
+            aside.writelines(line for number, line in enumerate(lines, start=1) if number in numbers)
         _end_line(rejected)
+        lines.seek(0)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
-            start = 0
-            for line in bad:
-                _copy(lines, output, start, line.offset)
-                start = line.offset + line.length
-            _copy(lines, output, start, end)
-
-
-def _copy(source: IO[bytes], target: IO[bytes], start: int, end: int) -> None:
-    source.seek(start)
-    while start < end:
-        block = source.read(min(_BLOCK, end - start))
-        if not block:
-            raise OSError(errno.EIO, "the file became shorter while it was read", source.name)
-        target.write(block)
-        start += len(block)
+            output.writelines(line for number, line in enumerate(lines, start=1) if number not in numbers)
 
 
 def iter_records(run: Path) -> Iterator[Record]:
@@ -391,6 +375,9 @@ def parsed(line: bytes) -> Record:
             raise error from None
 
 
+_SPENT = ("input_tokens", "output_tokens", "cached_input_tokens", "cost_usd")
+
+
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     """Return a record as one row of plain values, with the mean of its scores of each metric."""
     values: defaultdict[str, list[float]] = defaultdict(list)
@@ -399,19 +386,14 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     trajectory, spending = record.trajectory, record.spending
     return {
         "sample": record.sample.id,
-        "mode": record.mode,
-        "epoch": record.epoch,
-        "family": record.sample.family,
-        "task_type": record.sample.task_type,
+        **{name: getattr(record, name) for name in ("mode", "epoch")},
+        **{name: getattr(record.sample, name) for name in ("family", "task_type")},
         "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,
         "invalid": record.invalid,
         "tool_calls": len(trajectory.calls) if trajectory else None,
         "seconds": record.seconds,
-        "input_tokens": spending.input_tokens,
-        "output_tokens": spending.output_tokens,
-        "cached_input_tokens": spending.cached_input_tokens,
-        "cost_usd": spending.cost_usd,
+        **{name: getattr(spending, name) for name in _SPENT},
         **{metric: fmean(each) for metric, each in values.items()},
     }
 

@@ -337,7 +337,6 @@ def _score(
 def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
-    """Return the summary with the metrics of the benchmark's own paper, if it defines any."""
     plugin = plugin_of(manifest.benchmark)
     if plugin is None or plugin.scoring.published is None:
         return summary

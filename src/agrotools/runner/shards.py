@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -231,7 +231,6 @@ def _gaps(shards: Sequence[_ShardRun]) -> list[str]:
 
 
 def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
-    """Return the manifest of the merged run, which names the versions of all machines."""
     manifests = [each.manifest for each in shards]
     libraries: dict[str, dict[str, None]] = {}
     for name, version in (pair for each in manifests for pair in each.libraries.items()):
@@ -259,7 +258,9 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
                 shutil.copyfile(path, target)
     lacking = [str(run) for run in runs if not (run / PROMPTS_FILE).is_file()]
     for name in (SPEND_FILE, JUDGES_SPEND_FILE, JUDGEMENTS_FILE):
-        _append_lines([run / name for run in runs], folder / name)
+        for source in filter(Path.exists, (run / name for run in runs)):
+            with (folder / name).open("ab") as joined:
+                joined.writelines(complete_lines(source))
     rubrics = {tuple(each.read_bytes() for each in own): own for own in map(_rubrics_of, runs) if own is not None}
     if len(rubrics) > 1:
         names = [str(own[0]) if own else "the built-in ones" for own in rubrics.values()]
@@ -277,14 +278,6 @@ def _rubrics_of(run: Path) -> list[Path] | None:
     """Return the user's rubrics of a run, none for the built-in ones; None if it was not judged."""
     own = sorted(run.glob(f"{RUBRICS_PREFIX}*"))
     return own if own or (run / JUDGEMENTS_FILE).is_file() else None
-
-
-def _append_lines(sources: Iterable[Path], target: Path) -> None:
-    """Append the complete lines of all sources to ``target``, which is not made without any."""
-    for source in sources:
-        if source.exists():
-            with target.open("ab") as joined:
-                joined.writelines(complete_lines(source))
 
 
 @contextmanager

@@ -68,7 +68,12 @@ class RunStore:
                 self.has_finished = self.opened_with.n_finished > 0
                 """True if the run has a record that is not invalid."""
                 self.notes = [*notes, *repairs]
-                _make_subfolder(folder / _ARTIFACTS)
+                if (artifacts := folder / _ARTIFACTS).is_symlink():
+                    raise RunStoreError(
+                        f"{artifacts} is a link to another folder; a run keeps its files in its own",
+                        hint="remove the link, or choose another folder with --out",
+                    )
+                artifacts.mkdir(exist_ok=True)
                 self.scratch = _emptied(folder / _SCRATCH)
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
@@ -251,7 +256,6 @@ def _keep(source: Path, target: Path) -> None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise an error if the folder contains anything other than a run."""
     if not folder.is_dir() or has_manifest(folder):
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
@@ -307,15 +311,6 @@ def _discard(new_folders: Sequence[Path]) -> None:
                 for name in own:
                     (folder / name).unlink(missing_ok=True)
     _remove_empty(new_folders)
-
-
-def _make_subfolder(folder: Path) -> None:
-    if folder.is_symlink():
-        raise RunStoreError(
-            f"{folder} is a link to another folder; a run keeps its files in its own",
-            hint="remove the link, or choose another folder with --out",
-        )
-    folder.mkdir(exist_ok=True)
 
 
 def _emptied(folder: Path) -> Path:

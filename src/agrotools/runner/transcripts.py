@@ -83,7 +83,6 @@ def in_form(sample: Sample, text: str) -> str:
 
 
 def _actions(sample: Sample, messages: Sequence[Fields], schemas: Schemas) -> tuple[Action, ...]:
-    """Return the predicted action of each step."""
     n = len(sample.reference.steps) + 1 if sample.reference else 0
     if len(messages) != n:
         raise MalformedReply(f"{len(messages)} steps, not {n}: one for each reference call, and one for the answer")
@@ -128,8 +127,6 @@ async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Field
 
 
 class _Transcript:
-    """Policy that repeats the actions of a transcript."""
-
     def __init__(self, actions: Sequence[Action]) -> None:
         ending = "unparseable" if isinstance(actions[-1], Unparseable) else "max_steps"
         end = Halt(termination=ending, reason="the transcript ends without an answer")

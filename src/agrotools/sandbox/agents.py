@@ -24,7 +24,7 @@ from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, RECORDS_FILE
-from agrotools.sandbox.probe import probe
+from agrotools.sandbox.running import probe
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
 """Folders of the system and of Python that hold programs and libraries; projects may be beside them."""
@@ -67,31 +67,6 @@ def agent_variables(names: Sequence[str]) -> dict[str, str]:
         raise UsageError(f"the environment variable {lacking[0]} is not set", hint="set it, or omit its --agent-env")
     passed = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": HOME, "TMPDIR": "/tmp", **passed}
-
-
-def agent_command(
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    *,
-    sealed: bool,
-    readable: Sequence[Path],
-    folder: Path,
-    hidden: Sequence[Path] = (),
-) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment of an agent's process.
-
-    Variables are never part of the command line, which other users of the machine can read.
-
-    Args:
-        variables: its whole environment, but for the home folder of a process that is not sealed.
-        sealed: True to run it in bubblewrap.
-        readable: files and folders that it may read, besides the system and this Python environment.
-        folder: folder of this process that it sees at the same path, read-only; its content may change meanwhile.
-        hidden: folders that are empty for it, as :func:`answer_folders` finds them.
-    """
-    if sealed:
-        return [*_bubblewrap(readable, folder, hidden), "--", *command], {**variables}
-    return [*command], {**variables, "HOME": os.environ.get("HOME", "/")}
 
 
 def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) -> list[str]:
@@ -145,7 +120,8 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
             here = Path(place)
             if _holds_answers(here):
                 # Later runs are put beside earlier ones.
-                beside = here.parent if here.parent.name == "runs" and not _inside(given, here.parent) else here
+                is_given = any(path.is_relative_to(here.parent) for path in given)
+                beside = here.parent if here.parent.name == "runs" and not is_given else here
                 found.append(beside)
                 names.clear()
             elif here.name == "agrotools":
@@ -153,12 +129,7 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
     return sorted(set(found))
 
 
-def _inside(paths: Iterable[Path], folder: Path) -> bool:
-    return any(folder == path or folder in path.parents for path in paths)
-
-
 def _holds_answers(folder: Path) -> bool:
-    """Return True for a run folder and a benchmark folder."""
     return any(all((folder / name).exists() for name in names) for names in _ANSWERS)
 
 
@@ -251,20 +222,22 @@ class Isolation:
             endpoint: endpoint of its task; empty for none.
             folder: its folder, which it may read.
         """
-        if self._hidden is None:
-            self._hidden = answer_folders(self.readable, self.answers) if self.sealed else []
-        all_variables = {
-            **agent_variables(self.variables),
-            **variables,
-            **{_VARIABLES[name]: value for name, value in endpoint.items()},
-        }
-        words, environment = agent_command(
-            command, all_variables, sealed=self.sealed, readable=self.readable, folder=folder, hidden=self._hidden
-        )
+        words, environment = self.command(command, folder)
+        # Variables are never part of the command line, which other users of the machine can read.
+        environment |= {**variables, **{_VARIABLES[name]: value for name, value in endpoint.items()}}
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
             *words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True
         )
+
+    def command(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
+        """Return the command line and the environment of a process that sees ``folder``, read-only."""
+        environment = agent_variables(self.variables)
+        if not self.sealed:
+            return [*command], environment | {"HOME": os.environ.get("HOME", "/")}
+        if self._hidden is None:
+            self._hidden = answer_folders(self.readable, self.answers)
+        return [*_bubblewrap(self.readable, folder, self._hidden), "--", *command], environment
 
     def close(self) -> None:
         """Remove all folders."""

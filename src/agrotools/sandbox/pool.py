@@ -9,26 +9,27 @@ import queue
 import select
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox import WORKERS_VARIABLE, runners
-from agrotools.sandbox.exchange import START_TIMEOUT_S, Exchange, JobOutcome, drain, frame
 from agrotools.sandbox.result import (
+    START_TIMEOUT_S,
     BadPicture,
+    Exchange,
+    JobOutcome,
     Limits,
     SandboxArtifact,
     SandboxResult,
     SandboxTermination,
     check_picture,
+    drain,
+    frame,
 )
 from agrotools.sandbox.runners import WARM
 
@@ -175,7 +176,6 @@ class Worker:
         return drain(self._stderr, 8000).decode(errors="replace")
 
     def _at_end(self) -> bool:
-        """Return True if the process has closed its result pipe, which happens when it ends."""
         if self._result < 0:
             return True
         poll = select.poll()
@@ -194,11 +194,6 @@ def _children(pid: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (OSError, ValueError):
         return []
-
-
-def new_folder() -> tempfile.TemporaryDirectory[str]:
-    """Create a temporary folder for the files of one job."""
-    return tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
 
 
 class Pool:
@@ -387,38 +382,29 @@ def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxRe
 
 
 def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermination, str]:
-    """Return the termination of a job and its message."""
-    match outcome.cause:
-        case "wall_timeout":
+    said = outcome.reply.get("message")
+    message = said if isinstance(said, str) else "it does not say why"
+    match outcome.cause, outcome.reply.get("status"):
+        case "wall_timeout", _:
             return "wall_timeout", f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker"
-        case "output_cap":
+        case "output_cap", _:
             return "output_cap", f"the code printed more than {limits.output_bytes:,} bytes and was stopped: print less"
-        case "artifact_cap":
+        case "artifact_cap", _:
             limit = f"{limits.artifacts} pictures of {limits.artifact_bytes:,} bytes"
             return "artifact_cap", f"the code made more, or larger, pictures than allowed ({limit})"
-        case "malformed":
+        case "malformed", _:
             return "error", "the code wrote to a channel that is not its own"
-        case "ended" | "not_started":
+        case "ended" | "not_started", _:
             return _termination_of_status(outcome, limits)
-        case "done":
-            return _termination_of_reply(outcome.reply, limits)
-
-
-def _termination_of_reply(reply: Mapping[str, Any], limits: Limits) -> tuple[SandboxTermination, str]:
-    status, message = reply.get("status"), reply.get("message")
-    message = message if isinstance(message, str) else "it does not say why"
-    match status:
-        case "ok":
+        case _, "ok":
             return "ok", ""
-        case "memory":
+        case _, "memory":
             return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use: {message}"
-        case "denied":
-            return "denied", (
-                f"{message}: not allowed here; the code may not reach the network or other files, nor start processes "
-                "or threads"
-            )
-        case "output_cap" | "artifact_cap":
-            return ("output_cap" if status == "output_cap" else "artifact_cap"), message
+        case _, "denied":
+            limit = "the code may not reach the network or other files, nor start processes or threads"
+            return "denied", f"{message}: not allowed here; {limit}"
+        case _, "output_cap" | "artifact_cap" as status:
+            return status, message
         case _:
             return "error", message
 
@@ -426,10 +412,8 @@ def _termination_of_reply(reply: Mapping[str, Any], limits: Limits) -> tuple[San
 def _termination_of_status(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermination, str]:
     status = outcome.status
     if status == _CPU or (status == _KILLED and outcome.seconds >= limits.cpu_s):
-        return (
-            "cpu_limit",
-            f"the code used more than {limits.cpu_s} s of processor time and was stopped: make it quicker",
-        )
+        message = f"the code used more than {limits.cpu_s} s of processor time and was stopped: make it quicker"
+        return "cpu_limit", message
     if any(words in outcome.stderr for words in _OUT_OF_MEMORY):
         return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use"
     if status == _KILLED:

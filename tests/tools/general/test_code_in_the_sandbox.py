@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.benchmarks._dialogs.tools import Plot, Solver
 from agrotools.core import AgrotoolsError, ToolCall, ToolError
-from agrotools.sandbox.probe import select_runner
+from agrotools.sandbox.running import select_runner
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general import code
 from agrotools.tools.general.code import _NO_EQUATION, plot_code, solve_equations

@@ -1,14 +1,4 @@
 """Baseline policies without a model: upper and lower bounds for every result."""
 
-BASELINES = (
-    "oracle",
-    "perfect-tools",
-    "planner",
-    "planted:ABILITY[:SEED]",
-    "prior",
-    "guess",
-    "random",
-    "echo",
-    "refuse",
-)
+BASELINES = tuple("oracle perfect-tools planner planted:ABILITY[:SEED] prior guess random echo refuse".split())
 """Names that can follow ``baseline:``."""

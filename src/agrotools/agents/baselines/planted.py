@@ -74,8 +74,6 @@ class Planted:
 
 
 class _Slips(NamedTuple):
-    """Failed decisions of one step."""
-
     skips: bool
     wrong_tool: bool
     wrong_arguments: frozenset[str]
@@ -177,7 +175,6 @@ def _wrong_value(spec: ToolSpec, name: str, value: JsonValue, view: SampleView, 
 
 
 def _choices(schema: JsonValue) -> list[JsonValue]:
-    """Return the values that the JSON Schema of an argument lists."""
     if not isinstance(schema, dict):
         return []
     parts = cast("list[JsonValue]", schema.get("anyOf", []))

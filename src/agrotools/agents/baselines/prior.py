@@ -53,7 +53,10 @@ class PriorTable:
         for key in _keys(sample, slot):
             group = self._seen.get(key)
             if group is not None and (guess := group.typical_outside(sample.cluster)) is not None:
-                return _file_at(slot, int(str(guess))) if isinstance(slot, FileSlot) else guess
+                if not isinstance(slot, FileSlot):
+                    return guess
+                names = sorted(slot.choices)
+                return names[min(int(str(guess)), len(names) - 1)] if names else None
         return None
 
     def answer(self, sample: Sample, _view: SampleView) -> str:
@@ -63,8 +66,6 @@ class PriorTable:
 
 
 class _Group:
-    """Values of comparable slots, by cluster."""
-
     def __init__(self) -> None:
         self._values: list[JsonValue] = []
         self._of_cluster: dict[str | None, list[JsonValue]] = defaultdict(list)
@@ -93,7 +94,6 @@ class _Group:
 
     @cached_property
     def _numbers(self) -> list[tuple[float, str | None]]:
-        """The numbers in ascending order, each with its cluster."""
         pairs = [
             (value, cluster)
             for cluster, values in self._of_cluster.items()
@@ -132,11 +132,6 @@ def _gold(slot: Slot) -> JsonValue:
     if isinstance(slot, KeywordsSlot):
         return ", ".join(group[0] for group in slot.whitelist if group) or None
     return slot.values[0] if isinstance(slot, ReferenceTextsSlot) else slot.comparable_value
-
-
-def _file_at(slot: FileSlot, position: int) -> str | None:
-    names = sorted(slot.choices)
-    return names[min(position, len(names) - 1)] if names else None
 
 
 MOST_SHARED = 10_000

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from random import Random
-from typing import cast
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -123,7 +123,8 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
         if slot.from_ is None and knows_gold:
             values[slot.name] = _gold(slot)
         elif slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _last_text(results)
+            texts = [result.get("text") for result in reversed(results) if result]
+            values[slot.name] = next((text for text in texts if isinstance(text, str) and text.strip()), None)
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
@@ -137,11 +138,6 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
         if value != "":
             values[slot.name] = value
     return values
-
-
-def _last_text(results: Results) -> JsonValue:
-    texts = [result.get("text") for result in results if result]
-    return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
 def _gold(slot: Slot) -> JsonValue:
@@ -241,56 +237,44 @@ def _random_value(slot: FormItem, rng: Random) -> JsonValue:
 
 def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str, JsonValue]:
     """Return arguments that match the tool's JSON Schema: the required ones, and optional ones with probability 0.5."""
-    properties = cast(dict[str, dict[str, JsonValue]], spec.parameters.get("properties", {}))
-    required = cast(list[str], spec.parameters.get("required", []))
+    schema: dict[str, Any] = spec.parameters
     arguments: dict[str, JsonValue] = {}
-    for name, schema in properties.items():
-        if name not in required and rng.random() < 0.5:
+    for name, of_argument in schema.get("properties", {}).items():
+        if name not in schema.get("required", ()) and rng.random() < 0.5:
             continue
         if spec.agreement.get(name) == "file":
             arguments[name] = rng.choice([file.name for file in view.files]) if view.files else "none"
         else:
-            arguments[name] = _random_json(schema, rng)
+            arguments[name] = _random_json(of_argument, rng)
     return arguments
 
 
-def _random_json(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
+def _random_json(schema: Mapping[str, Any], rng: Random) -> JsonValue:
     if "enum" in schema:
-        return rng.choice(cast(list[JsonValue], schema["enum"]))
+        return rng.choice(schema["enum"])
     if "anyOf" in schema:
-        return _random_json(rng.choice(cast(list[dict[str, JsonValue]], schema["anyOf"])), rng)
-    kind = schema.get("type")
-    if kind == "boolean":
-        return rng.random() < 0.5
-    if kind in ("integer", "number"):
-        return _random_number(schema, rng, whole=kind == "integer")
-    if kind == "array":
-        return _random_array(schema, rng)
-    if kind == "object":
-        properties = cast(dict[str, dict[str, JsonValue]], schema.get("properties", {}))
-        required = cast(list[str], schema.get("required", []))
-        return {name: _random_json(properties[name], rng) for name in properties if name in required}
-    if kind == "string":
-        return rng.choice(_WORDS)
-    return None
-
-
-def _random_array(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
-    least = int(cast(float, schema.get("minItems", 1)))
-    most = int(cast(float, schema.get("maxItems", least + 3)))
-    items = cast(dict[str, JsonValue], schema.get("items", {"type": "number"}))
-    return [_random_json(items, rng) for _ in range(rng.randint(least, min(most, least + 3)))]
-
-
-def _random_number(schema: Mapping[str, JsonValue], rng: Random, *, whole: bool) -> float | int:
-    low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
-    high = schema.get("maximum", schema.get("exclusiveMaximum"))
-    least = float(cast(float, low))
-    most = float(cast(float, high)) if high is not None else least + 1000
-    if whole:
-        return rng.randint(math.ceil(least), math.floor(most))
-    # The open interval lies within all closed and half-open ones.
-    return least + (most - least) * rng.uniform(0.001, 0.999)
+        return _random_json(rng.choice(schema["anyOf"]), rng)
+    match schema.get("type"):
+        case "boolean":
+            return rng.random() < 0.5
+        case "integer" | "number" as kind:
+            least = float(schema.get("minimum", schema.get("exclusiveMinimum", 0)))
+            most = float(schema.get("maximum", schema.get("exclusiveMaximum", least + 1000)))
+            if kind == "integer":
+                return rng.randint(math.ceil(least), math.floor(most))
+            # The open interval lies within all closed and half-open ones.
+            return least + (most - least) * rng.uniform(0.001, 0.999)
+        case "array":
+            fewest = schema.get("minItems", 1)
+            n = rng.randint(fewest, min(schema.get("maxItems", fewest + 3), fewest + 3))
+            return [_random_json(schema.get("items", {"type": "number"}), rng) for _ in range(n)]
+        case "object":
+            properties, required = schema.get("properties", {}), schema.get("required", ())
+            return {name: _random_json(properties[name], rng) for name in properties if name in required}
+        case "string":
+            return rng.choice(_WORDS)
+        case _:
+            return None
 
 
 class ReplayPolicy:

@@ -9,16 +9,8 @@ CANARY: dict[str, object] = {}
 
 def solution() -> str:
     """Return JSON with the result of each attempt: what it reached, or None. A safe sandbox has only None."""
-    tries = {
-        "environment": environment,
-        "read": read,
-        "write": write,
-        "connect": connect,
-        "fork": fork,
-        "signal": signal,
-        "run": run,
-    }
-    return json.dumps({name: tried(each) for name, each in tries.items()})
+    attempts = (environment, read, write, connect, fork, signal, run)
+    return json.dumps({each.__name__: tried(each) for each in attempts})
 
 
 def tried(attempt: object) -> str | None:
