@@ -40,7 +40,8 @@ from agrotools.core.base import from_valid
 from agrotools.models import Completion, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
-from agrotools.plugin import PromptTemplates, WithPlugins
+from agrotools.plugin.contracts import PromptTemplates
+from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
 from agrotools.text.submission import is_complete
 from agrotools.tools import tool_specs

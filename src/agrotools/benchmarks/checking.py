@@ -9,7 +9,8 @@ from typing import NamedTuple
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id, plugin_of
+from agrotools.plugin.contracts import BenchmarkPlugin, ExpectedCount
+from agrotools.plugin.installed import benchmark_id, plugin_of
 
 
 class EntryFault(NamedTuple):

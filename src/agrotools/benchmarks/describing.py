@@ -12,7 +12,7 @@ import orjson
 from agrotools.benchmarks.pack import pack_path
 from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
 from agrotools.formats.benchmark import Benchmark
-from agrotools.plugin import plugins
+from agrotools.plugin.installed import plugins
 from agrotools.scoring.open_text import count_words
 from agrotools.scoring.statistics import planned_detectable
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.core import Sample, Slot
 from agrotools.core.files import read_table
-from agrotools.plugin import (
+from agrotools.plugin.contracts import (
     BenchmarkFiles,
     BenchmarkPlugin,
     Download,

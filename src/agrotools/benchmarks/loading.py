@@ -13,7 +13,8 @@ from agrotools.core.base import NoFileError, Progress, no_progress, suggestion
 from agrotools.core.files import cache_dir
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
-from agrotools.plugin import BenchmarkPlugin, benchmark_id
+from agrotools.plugin.contracts import BenchmarkPlugin
+from agrotools.plugin.installed import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 Found = TypeVar("Found")

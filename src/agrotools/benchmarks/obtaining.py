@@ -22,7 +22,8 @@ from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenMod
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
-from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download, benchmark_id, deferred
+from agrotools.plugin.contracts import BenchmarkFiles, BenchmarkPlugin, Download, deferred
+from agrotools.plugin.installed import benchmark_id
 
 LICENCES_FILE = "LICENCES.md"
 _PLACE = "https://github.com/Ravindu-Kuruppuarachchi/Jute-Pest"

@@ -86,7 +86,7 @@ def check(
     """
     from agrotools.benchmarks.checking import check_benchmark, propose_map_of
     from agrotools.core import BENCHMARKS, UsageError
-    from agrotools.plugin import benchmark_id
+    from agrotools.plugin.installed import benchmark_id
 
     if schema:
         from agrotools.benchmarks.validate import format_schema

@@ -114,12 +114,11 @@ def _installation() -> dict[str, Any]:
     import os
     import platform
     import sys
-
-    from agrotools import __version__
+    from importlib.metadata import version
 
     missing, extras = _requirements()
     return {
-        "agrotools": __version__,
+        "agrotools": version("agrotools"),
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -175,7 +174,7 @@ def _plugins() -> dict[str, Any]:
     from agrotools.core import BENCHMARKS, PluginWarning
     from agrotools.core.registry import CLASHES
     from agrotools.core.slot import slot_types
-    from agrotools.plugin import WithPlugins
+    from agrotools.plugin.installed import WithPlugins
     from agrotools.runner.policies import RUN_PROTOCOLS
     from agrotools.scoring.judging.questions import JUDGED_METRICS
     from agrotools.scoring.metrics import METRICS

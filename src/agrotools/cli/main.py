@@ -201,9 +201,9 @@ app = typer.Typer(
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from agrotools import __version__
+        from importlib.metadata import version
 
-        typer.echo(f"agrotools {__version__}")
+        typer.echo(f"agrotools {version('agrotools')}")
         raise typer.Exit
 
 

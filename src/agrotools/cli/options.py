@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
 
-    from agrotools.plugin import TextComparisons
+    from agrotools.plugin.contracts import TextComparisons
 
 Command = TypeVar("Command", bound=Callable[..., None])
 SIMILARITY = "similarity"
@@ -148,7 +148,8 @@ class TextOptions:
     def comparisons(self) -> "TextComparisons":
         """Return the selected text comparisons."""
         from agrotools.core import UsageError
-        from agrotools.plugin import TextComparisons, plugins
+        from agrotools.plugin.contracts import TextComparisons
+        from agrotools.plugin.installed import plugins
         from agrotools.scoring.embedders import open_embedder
 
         extras = frozenset(self.extra or ())

@@ -100,7 +100,7 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
 def offer_download(name: str, *, at_once: bool) -> None:
     """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
     from agrotools.core import BENCHMARKS
-    from agrotools.plugin import benchmark_id
+    from agrotools.plugin.installed import benchmark_id
 
     if (known := benchmark_id(name)) not in BENCHMARKS or not (plugin := BENCHMARKS.get(known)).files.download:
         return

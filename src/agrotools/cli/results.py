@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Mode, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin import TextComparisons
+    from agrotools.plugin.contracts import TextComparisons
     from agrotools.report.settings import PaperTables
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
@@ -289,7 +289,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
-    from agrotools.plugin import plugins
+    from agrotools.plugin.installed import plugins
     from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 

@@ -130,7 +130,7 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
     An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
     """
     from agrotools.cli.results import show_runs
-    from agrotools.plugin import NO_COMPARISONS
+    from agrotools.plugin.contracts import NO_COMPARISONS
     from agrotools.runner.shards import merge_runs
 
     with stop_message("nothing is written", "to start anew"):

@@ -74,7 +74,7 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
 
 def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the list of tools in sections: AgroTools benchmark, general, published names, plug-ins."""
-    from agrotools.plugin import plugins
+    from agrotools.plugin.installed import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
     toolsets = {plugin.name: plugin.tools for plugin in plugins()}

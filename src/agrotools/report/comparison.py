@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
-from agrotools.plugin import ErrorSource
+from agrotools.plugin.contracts import ErrorSource
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agrotools.core import Record, Score
-from agrotools.plugin import PaperLabels
+from agrotools.plugin.contracts import PaperLabels
 from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, new_table, value_cell
 from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
 from agrotools.runner.manifest import Manifest

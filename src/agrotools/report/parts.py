@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text, number_text, prompt_tokens_text
-from agrotools.plugin import PartColumn
+from agrotools.plugin.contracts import PartColumn
 from agrotools.report.layout import (
     DASH,
     FEW,

@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from agrotools.core import UsageError
 from agrotools.models.endpoint import split_provider
-from agrotools.plugin import PublishedFiles, plugins
+from agrotools.plugin.contracts import PublishedFiles
+from agrotools.plugin.installed import plugins
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """Unit of a figure. ``points`` is a difference in percentage points, ``s/query`` is seconds per query."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.core import BENCHMARKS, Mode
-from agrotools.plugin import NO_COMPARISONS, BenchmarkPlugin, TextComparisons, plugin_of, plugins_of_metrics
+from agrotools.plugin.contracts import NO_COMPARISONS, BenchmarkPlugin, TextComparisons
+from agrotools.plugin.installed import plugin_of, plugins_of_metrics
 from agrotools.report.layout import Notes, Part, of_runs
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest

@@ -25,7 +25,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import Fault, literal_value
-from agrotools.plugin import MetricInfo
+from agrotools.plugin.contracts import MetricInfo
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,

@@ -25,7 +25,7 @@ from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
-from agrotools.plugin import benchmark_id, plugin_of
+from agrotools.plugin.installed import benchmark_id, plugin_of
 from agrotools.runner.plan import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.runner.policies import (
     RUN_PROTOCOLS,

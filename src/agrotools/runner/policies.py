@@ -19,7 +19,8 @@ from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireS
 from agrotools.models.endpoint import PricedModel, price_at
 from agrotools.models.metered import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
-from agrotools.plugin import RunProtocol, WithPlugins
+from agrotools.plugin.contracts import RunProtocol
+from agrotools.plugin.installed import WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest

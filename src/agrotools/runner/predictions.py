@@ -19,7 +19,8 @@ from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.models.refusals import failed_request
-from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
+from agrotools.plugin.contracts import BenchmarkPlugin, PredictionFormat
+from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, work_items

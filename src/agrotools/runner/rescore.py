@@ -19,7 +19,8 @@ from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines, remedy, temporary_sibling
 from agrotools.formats.benchmark import FRESH
-from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
+from agrotools.plugin.contracts import NO_COMPARISONS, PublishedRun, TextComparisons
+from agrotools.plugin.installed import plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index

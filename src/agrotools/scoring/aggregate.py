@@ -9,8 +9,9 @@ from zlib import crc32
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.base import count_text, np
 from agrotools.core.form_item import asked_items
-from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
-from agrotools.plugin import ModeTally as PluginTally
+from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
+from agrotools.plugin.contracts import ModeTally as PluginTally
+from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.error_classes import Errors, add_record, error_counts
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
-from agrotools.plugin import MetricInfo, WithPlugins, plugins_for_slot_types
+from agrotools.plugin.contracts import MetricInfo
+from agrotools.plugin.installed import WithPlugins, plugins_for_slot_types
 from agrotools.text.answer_form import counts_as_guessable
 
 PREDICTIONS = "predictions"

@@ -19,7 +19,8 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
 from agrotools.core.base import NoFileError, without_collecting
 from agrotools.core.files import unexpected_content
-from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
+from agrotools.plugin.contracts import PredictionFormat, PredictionInput
+from agrotools.plugin.installed import WithPlugins
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
 

@@ -36,7 +36,8 @@ from agrotools.core import (
 from agrotools.core.base import from_valid
 from agrotools.core.form_item import FormItem, asked_items, form_item
 from agrotools.core.slot import asked_slots
-from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
+from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
+from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,

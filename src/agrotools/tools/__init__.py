@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.core import DeclaredTool, Registry, ToolSpec, UsageError
 from agrotools.core.files import sha256_of_json
-from agrotools.plugin import plugins
+from agrotools.plugin.installed import plugins
 
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import CorpusIndex, build_index

@@ -19,7 +19,7 @@ from agrotools.core import MODES, BenchmarkError, FileKind, FrozenModel, Mode, S
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, sha256_of_file, unexpected_content
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, resolve_file
-from agrotools.plugin import ExpectedCount
+from agrotools.plugin.contracts import ExpectedCount
 from agrotools.scoring.predictions import read_json
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")

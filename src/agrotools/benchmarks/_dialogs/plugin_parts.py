@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.facts import Facts
 from agrotools.core import Mode, Protocol, Slot
-from agrotools.plugin import PromptTemplates, RunProtocol, deferred
+from agrotools.plugin.contracts import PromptTemplates, RunProtocol, deferred
 
 
 class ImageCallsSlot(Slot):

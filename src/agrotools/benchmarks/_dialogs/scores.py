@@ -19,7 +19,7 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     prediction_entry,
 )
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
-from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
+from agrotools.plugin.contracts import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.policies import is_baseline

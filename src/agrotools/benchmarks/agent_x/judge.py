@@ -21,7 +21,7 @@ from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, first_error
 from agrotools.core.base import suggestion
 from agrotools.core.files import read_table
-from agrotools.plugin import JudgedMetric, Judging
+from agrotools.plugin.contracts import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, mark_of, prompt_hash, read_score
 from agrotools.scoring.predictions import read_csv, read_json
 from agrotools.text.loose_json import is_object, is_text

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, files_of
 from agrotools.benchmarks.facts import plugin_of, read_facts
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
-from agrotools.plugin import MetricInfo, PromptTemplates, PublishedFiles, RunProtocol, deferred
+from agrotools.plugin.contracts import MetricInfo, PromptTemplates, PublishedFiles, RunProtocol, deferred
 
 
 class Criterion(NamedTuple):

@@ -16,7 +16,7 @@ from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, er
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
+from agrotools.plugin.contracts import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
 from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, read_json

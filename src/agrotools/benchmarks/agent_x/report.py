@@ -7,7 +7,7 @@ from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.core import Mode
-from agrotools.plugin import Reporting
+from agrotools.plugin.contracts import Reporting
 from agrotools.report.layout import DASH, Column, Notes, Part, Table, name_cell, new_table
 from agrotools.report.paper import rows_beside
 from agrotools.report.published import PublishedRow, published_rows

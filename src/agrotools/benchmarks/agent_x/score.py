@@ -22,7 +22,7 @@ from agrotools.benchmarks.agent_x.published_scorer import (
 )
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin import PublishedRun, Scoring
+from agrotools.plugin.contracts import PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.judging.judgements import JudgedRows

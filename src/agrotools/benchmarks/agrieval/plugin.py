@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of, read_facts
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, PublishedFiles
+from agrotools.plugin.contracts import BenchmarkPlugin, PublishedFiles
 
 OptionKind = Literal["single", "multiple", "true_false"]
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}

@@ -16,7 +16,7 @@ from agrotools.benchmarks.agrieval.published_scorer import score_choices, score_
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
-from agrotools.plugin import PredictionFormat, PredictionInput
+from agrotools.plugin.contracts import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 

@@ -11,7 +11,7 @@ from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Sample, UsageError
 from agrotools.core.files import read_table
-from agrotools.plugin import PaperLabels, PartColumn, Reporting
+from agrotools.plugin.contracts import PaperLabels, PartColumn, Reporting
 from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from agrotools.benchmarks.agrieval import lexeval, published_scorer
 from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot, has_text
 from agrotools.core import FrozenModel, Record, Score, Trajectory, UsageError
-from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
+from agrotools.plugin.contracts import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
 from agrotools.scoring.embedders import MINILM, MPNET
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, open_question

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin
+from agrotools.plugin.contracts import BenchmarkPlugin
 
 
 class LetteredSlot(Slot):

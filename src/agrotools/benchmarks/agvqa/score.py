@@ -15,7 +15,7 @@ from agrotools.benchmarks.agvqa.load import MAPS, OWN_MAP
 from agrotools.benchmarks.agvqa.plugin import OWN, LetteredSlot, NumberListSlot
 from agrotools.benchmarks.values import read_rows
 from agrotools.core import BenchmarkError, Slot
-from agrotools.plugin import PredictionFormat, PredictionInput, Scoring
+from agrotools.plugin.contracts import PredictionFormat, PredictionInput, Scoring
 from agrotools.scoring.choices import ChoiceReading, read_choices
 from agrotools.scoring.predictions import Figure, Part, SampleParts, ScoredFile, Scores, summed
 from agrotools.scoring.slots import SlotScore, score_slot

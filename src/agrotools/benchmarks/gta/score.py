@@ -17,7 +17,7 @@ from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.gta.plugin import FACTS, PAPER_RUN
 from agrotools.core import Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.plugin import PredictionFormat, Reporting, deferred
+from agrotools.plugin.contracts import PredictionFormat, Reporting, deferred
 
 
 def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:

@@ -19,7 +19,7 @@ from agrotools.benchmarks.gta2.load import GTA2_TOOLS
 from agrotools.benchmarks.gta2.plugin import PAPER_RUN, SubTasksSlot, is_tree
 from agrotools.core import Artifact, Record, Slot, Trajectory
 from agrotools.core.files import read_table
-from agrotools.plugin import JudgedMetric, Judging, PublishedRun, Reporting, Scoring
+from agrotools.plugin.contracts import JudgedMetric, Judging, PublishedRun, Reporting, Scoring
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, Summary
 from agrotools.scoring.judging.questions import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score

@@ -18,7 +18,7 @@ from agrotools.benchmarks._dialogs.scores import JudgeScorer, compare_dialogues,
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
-from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
+from agrotools.plugin.contracts import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.predictions import Figure, Part, SampleParts, Scores, Similarity, published, read_json, summed
 from agrotools.text.loose_json import is_list, is_object, is_text

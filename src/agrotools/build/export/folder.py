@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from time import time
@@ -26,7 +27,6 @@ from urllib.parse import quote
 import orjson
 from pydantic import JsonValue
 
-from agrotools import __version__
 from agrotools.benchmarks.describing import count_samples
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path, sha256_of_file, write_whole
@@ -153,7 +153,7 @@ def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
         **TERMS["rai"],
         **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
         "dataCollection": defaults["dataCollection"] + (f" Sources: {names}." if names else ""),
-        "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
+        "machineAnnotationTools": [f"agrotools {version('agrotools')} (reference calls)"],
         "dataBiases": [*shares, f"Questions are in {languages}."],
         "dataLimitations": [*defaults["dataLimitations"], shared],
     }
@@ -179,13 +179,15 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     facts = {name: value for name in ("creator", "url") if isinstance(value := header.metadata.get(name), str)}
     begun = "SYNTHETIC, drawn by a program. " * header.synthetic
     citations = [source.citation for source in header.sources if source.citation]
-    citation = f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools"
+    citation = (
+        f"{header.name} {header.version}, built with agrotools {version('agrotools')} after the design of AgroTools"
+    )
     sources = [
         {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
         | ({"url": source.url} if source.url else {})
         for source in header.sources
     ]
-    maker = facts.get("creator", f"agrotools {__version__}, from the sources it names")
+    maker = facts.get("creator", f"agrotools {version('agrotools')}, from the sources it names")
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
     # The form of versions that Croissant recommends has three numbers.
     short = re.fullmatch(r"\d+(\.\d+)?", header.version)

@@ -1,5 +1,6 @@
 """Assembly of a benchmark folder from parts: questions are chosen, calls run, files copied."""
 
+import importlib.metadata
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +9,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, Marginals, choose, choose_allocated, composition
 from agrotools.build.export.folder import write_benchmark
@@ -82,7 +82,7 @@ def assembled(
             toolset=AGROTOOLS,
             sources=tuple(part.source for part in parts),
             metadata={
-                "agrotools": __version__,
+                "agrotools": importlib.metadata.version("agrotools"),
                 "seed": SEED,
                 **metadata_of_parts,
                 "shares": {**shares_of_parts, **(shares or {})},

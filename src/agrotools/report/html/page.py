@@ -23,7 +23,7 @@ from markupsafe import Markup
 from agrotools.core import Record, RunStoreError, Score, UsageError
 from agrotools.core.base import Progress, command_line, no_progress
 from agrotools.core.files import temporary_sibling
-from agrotools.plugin import NO_COMPARISONS, TextComparisons
+from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
 from agrotools.report.html.data import Data, head_data, listed_data, lost_points, packed_data, record_data

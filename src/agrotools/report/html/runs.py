@@ -18,7 +18,7 @@ from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Scor
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress, number_text
 from agrotools.core.form_item import asked_items
 from agrotools.models.metered import read_spend
-from agrotools.plugin import NO_COMPARISONS, TextComparisons
+from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.trace import why_wrong

@@ -18,7 +18,8 @@ from pydantic import Field, JsonValue, ValidationError
 from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, Slot, UsageError, first_error
 from agrotools.core.files import read_table, read_text
 from agrotools.core.form_item import asked_items
-from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
+from agrotools.plugin.contracts import JudgedMetric
+from agrotools.plugin.installed import WithPlugins, plugin_of, plugins
 from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
 from agrotools.scoring.slots import own_words, score_slot, submitted_text, weighted_mean

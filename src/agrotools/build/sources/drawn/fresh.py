@@ -6,13 +6,13 @@ answers from its training data scores lower on the new ones. :func:`share_of` gi
 same shares of questions.
 """
 
+import importlib.metadata
 import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
 from agrotools.build.export.folder import write_benchmark
@@ -93,7 +93,12 @@ def write_fresh(
                 "version": version,
                 "canary": canary_of(name or published.name, version),
                 "quick": tuple(each.id for each in new) if quick else (),
-                "metadata": {"agrotools": __version__, "seed": seed, "replaced": len(samples), **tally.metadata()},
+                "metadata": {
+                    "agrotools": importlib.metadata.version("agrotools"),
+                    "seed": seed,
+                    "replaced": len(samples),
+                    **tally.metadata(),
+                },
             }
         )
         write_benchmark(partial, header, new)
