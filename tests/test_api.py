@@ -74,6 +74,7 @@ def test_public_names_of_package_tools_and_plugins():
     assert len(fields(plugin.BenchmarkPlugin)) <= 12
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_nothing_else():
     code = "import sys, agrotools; sys.exit(any(name.startswith('agrotools.') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -82,6 +83,7 @@ def test_importing_the_package_imports_nothing_else():
 HEAVY = "PIL aiohttp asyncio cv2 jinja2 matplotlib numpy onnxruntime orjson pydantic rasterio rich scipy skimage sympy"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_import_no_heavy_package(option: str):
     code = (

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import beta
 
-from agrotools.tools.counting.methods import (
+from agrotools.tools.counting.measure import (
     ADDED,
     MOST_OTHERS,
     OVERLAP_PX,

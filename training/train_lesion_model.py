@@ -28,8 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from agrotools.tools.lesions.result import Lab
-from agrotools.tools.lesions.segmentation import (
+from agrotools.tools.lesions.measure import (
     CLIP,
     FEATURES_VERSION,
     Domain,
@@ -46,6 +45,7 @@ from agrotools.tools.lesions.segmentation import (
     mahalanobis,
     pixel_features,
 )
+from agrotools.tools.lesions.result import Lab
 
 HIDDEN = (64, 32)
 MEMBERS = 2

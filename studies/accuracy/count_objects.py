@@ -15,8 +15,8 @@ from accuracy.fruit_and_leaves import COUNT_STUDIES
 from accuracy.study import Bench, Columns, Figure, Study
 from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
 from agrotools.core import BenchmarkError
-from agrotools.tools.counting.count_objects import RULES
-from agrotools.tools.counting.methods import overlaps
+from agrotools.tools.counting.measure import overlaps
+from agrotools.tools.counting.tool import RULES
 
 GSD_M = 0.5
 """Pixel of the height models of difficulty 1."""

@@ -18,7 +18,7 @@ from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.files import fold_of
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools.marks import MarkColour, MarkShape
-from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
+from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
 from agrotools.vision.colours import NAMED_COLOURS, lab_of_list
 from agrotools.vision.reading import read_image
 

@@ -13,7 +13,7 @@ from agrotools.build.scenes.wheat import make_wheat
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.tools.fruit.camera import Camera, read_depth
 from agrotools.tools.fruit.finding import find_fruit_pixels, fruit_in_box
-from agrotools.tools.fruit.measuring import Depth, View
+from agrotools.tools.fruit.measure import Depth, View
 from agrotools.tools.fruit.result import FruitSizes
 from agrotools.tools.lesions.result import LESION, RULES, LeafLesions
 from agrotools.vision import Box

@@ -18,6 +18,8 @@ from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve
 from support.small_sample import run_in_mode, view_of
 
+pytestmark = pytest.mark.process
+
 NUMBER = 98765.4321
 ALWAYS_HIDDEN = (
     *("zzvalue", "zzalias", "zzfact", "zznot", "zzfrom", "zztruth", "zzcluster", "zzmeta", "zztemplate", "zzsource"),

@@ -30,6 +30,8 @@ from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of
 
+pytestmark = pytest.mark.process
+
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 

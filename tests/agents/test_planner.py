@@ -236,6 +236,7 @@ def _marked(slot: Slot) -> Slot:
     return slot.model_copy(update=changes)
 
 
+@pytest.mark.process
 async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark: Path):
     samples = load_folder(small_benchmark).samples
     calls = 0

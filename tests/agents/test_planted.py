@@ -13,6 +13,8 @@ from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sam
 from agrotools.scoring.steps import agrees
 from agrotools.text.submission import UNKNOWN
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def benchmark(small_benchmark: Path) -> Benchmark:

@@ -23,6 +23,8 @@ from support.fault_server import closed_port
 from support.made_runs import call, end_to_end, made_sample, write_run
 from support.openai_server import Body, Endpoint, completion, error, serving, text_of
 
+pytestmark = pytest.mark.process
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "benchmarks"
 N = 12
 BUDGET_USD = 0.2

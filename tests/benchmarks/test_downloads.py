@@ -19,6 +19,8 @@ from support.command import run_command
 from support.file_server import serving
 from support.made_agrieval import write_agrieval
 
+pytestmark = pytest.mark.process
+
 HURRY = Patience(timeout_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
 CONTENT = {f"rows/{number} é.bin": bytes([number]) * (5_000 + number) for number in range(6)}
 

@@ -102,6 +102,7 @@ def _alter(folder):
     victim.write_bytes(victim.read_bytes() + b"x")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "damage", [_alter, lambda folder: (folder / "samples.jsonl").unlink(),
                lambda folder: (folder / "manifest.json").unlink(),

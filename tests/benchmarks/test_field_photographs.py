@@ -103,6 +103,7 @@ def _serve(folder: Path, web: dict[str, bytes]) -> Path:
     return folder
 
 
+@pytest.mark.process
 def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_path):
     head, web = made
     said: list[str] = []
@@ -176,6 +177,7 @@ def test_a_prepared_copy_gives_the_same_benchmark(made, tmp_path):
     assert load_benchmark("field", root).content_hash == head.content_hash
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("fault", [404, "other"])
 def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, fault):
     head, web = made

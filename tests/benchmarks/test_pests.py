@@ -40,6 +40,7 @@ def nearest(image: Path) -> str | None:
         return error.candidates[0]
 
 
+@pytest.mark.process
 def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, mirror, image = tmp_path / "data", tmp_path / "mirror", tmp_path / "new.png"
     (data / "benchmark").mkdir(parents=True)
@@ -95,6 +96,7 @@ def test_every_listed_class_has_an_entry_and_the_dropped_ones_are_not_listed() -
     assert all(kb_names().of_name(row["label"], ("pest",)) for row in rows)
 
 
+@pytest.mark.data
 def test_real_pictures_are_told_apart(field_data: Path, tmp_path: Path) -> None:
     pool = field_data.parent / "train/pests"
     if not (pool / "images.zip").is_file():

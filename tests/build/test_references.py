@@ -8,6 +8,8 @@ from agrotools.core import SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
 from agrotools.tools.execution import ToolExecutor
 
+pytestmark = pytest.mark.process
+
 _TOOLS = ("calculate", "plot")
 
 

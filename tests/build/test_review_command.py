@@ -18,6 +18,8 @@ from support.small_pack import small_pack, use_pack
 pytest.importorskip("starlette", reason="needs the extra review")
 pytest.importorskip("uvicorn", reason="needs the extra review")
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

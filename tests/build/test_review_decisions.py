@@ -131,6 +131,7 @@ def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():
     assert pair.kappa == pytest.approx(0.0)
 
 
+@pytest.mark.process
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     import agrotools.build.review as review
 

@@ -11,6 +11,8 @@ from support.review_server import ReviewServer, review_benchmark, reviewing
 pytest.importorskip("starlette", reason="needs the extra review")
 pytest.importorskip("uvicorn", reason="needs the extra review")
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:

@@ -17,6 +17,8 @@ from support.fault_server import closed_port, completion, fault_server_beside, m
 from support.plain_sample import plain_sample
 from support.quick import shorten_waits
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-test-THISMUSTNOTBESEEN-1234567890"
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 SAMPLES = 2

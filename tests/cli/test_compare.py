@@ -17,6 +17,8 @@ from support.made_runs import call, end_to_end, made_sample
 from support.openai_server import completion, error, serving, text_of
 from support.runs import invalid, manifest
 
+pytestmark = pytest.mark.process
+
 
 def written(folder: Path, records: Iterable[Record], **changes) -> Path:
     """A run folder with these records."""

@@ -11,6 +11,8 @@ import pytest
 from support.command import run_command
 from support.eval_process import wait_for
 
+pytestmark = pytest.mark.process
+
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 

@@ -13,6 +13,8 @@ from agrotools.cli import main
 from support.openai_server import Body, completion, error, is_first_contact, serving, text_of
 from support.plain_sample import plain_sample
 
+pytestmark = pytest.mark.process
+
 SAMPLES = 12
 Respond = Callable[[Body], web.Response]
 

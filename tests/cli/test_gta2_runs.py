@@ -12,6 +12,8 @@ from agrotools.cli.main import app
 from support.made_gta2 import HERE, write_gta2
 from support.openai_server import Body, completion, error, serving, text_of
 
+pytestmark = pytest.mark.process
+
 GRADES = {"1.1": 10, "1.2": 4, "2": 6}
 """7.5 by the weights of the tree."""
 

@@ -21,6 +21,8 @@ from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of
 from support.plain_sample import plain_sample
 
+pytestmark = pytest.mark.process
+
 SAMPLES = 24
 
 

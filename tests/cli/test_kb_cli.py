@@ -122,6 +122,7 @@ def test_index_then_search(corpus: Path, tmp_path: Path):
     assert "note: the corpus" in RUN.invoke(app, [*command[:-1]]).output
 
 
+@pytest.mark.process
 def test_a_passage_that_the_terminal_cannot_show_is_no_crash(tmp_path: Path):
     """A terminal of another encoding; text of every kind."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "rust 水稻 \ud800 \U0001f33e", "id": "\ud800"}))

@@ -10,6 +10,8 @@ from agrotools.core import UsageError
 from agrotools.core.files import cache_dir, hub_cache
 from support.command import run_command
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(params=["", None])
 def temporary(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

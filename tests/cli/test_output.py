@@ -20,6 +20,8 @@ from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
 from support.command import run_command
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 
 

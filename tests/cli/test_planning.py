@@ -82,6 +82,7 @@ def test_a_run_that_may_cost_more_than_a_dollar_is_confirmed_on_a_terminal(
     assert len(questions) == asked
 
 
+@pytest.mark.process
 def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.process
 def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     assert "unknown provider 'nobody'" in done.stderr
 
 
+@pytest.mark.process
 def test_a_limit_draws_the_scenes_that_it_needs_and_others_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

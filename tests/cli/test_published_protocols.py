@@ -20,6 +20,8 @@ from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 from support.openai_server import Body, completion, serving, text_of
 
+pytestmark = pytest.mark.process
+
 
 class Follower:
     """Makes the reference calls in the published words, then says the first right answer; slips as it is told to."""

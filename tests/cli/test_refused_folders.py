@@ -29,6 +29,7 @@ def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
     return root
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("change", "code"),
     [

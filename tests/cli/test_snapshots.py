@@ -81,6 +81,7 @@ def test_help() -> None:
     compare("help", "\n".join(parts))
 
 
+@pytest.mark.process
 def test_mistakes(folder: Path) -> None:
     parts: list[str] = []
     for line in MISTAKES:

@@ -18,6 +18,8 @@ from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from support.openai_server import Body, Endpoint, completion, serving
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-planted-51d0e8"
 ONE = json.dumps({"objects": [{"box": [10, 10, 40, 40]}]})
 EACH = 100 * 2e-6 + 10 * 8e-6

@@ -14,6 +14,8 @@ from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, Endpoint, serve
 from support.small_sample import run_tool, small_sample, view_of
 
+pytestmark = pytest.mark.process
+
 ARGUMENTS = '{"expression": "2 * 3"}'
 SIGNED = {"extra_content": {"google": {"thought_signature": "c2lnbmF0dXJl"}}}
 REACT = f"Thought: first the rows.\nAction: calculate\nAction Input: {ARGUMENTS}"

@@ -74,6 +74,7 @@ def test_a_model_without_a_place_is_told_how_to_name_one() -> None:
     assert "did you mean ollama:qwen2.5vl:7b?" in (caught.value.hint or "")
 
 
+@pytest.mark.process
 async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROXY_KEY", "proxy-key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
@@ -90,6 +91,7 @@ async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pyte
     assert [headers.get("Authorization") for headers in endpoint.headers] == [None, "Bearer proxy-key", None]
 
 
+@pytest.mark.process
 async def test_a_refused_key_names_the_provider_s_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "wrong")
     async with serve(lambda _body: web.json_response({"error": {"message": "no"}}, status=401)) as endpoint:
@@ -116,6 +118,7 @@ def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
             assert sent == request_body("m", messages, tools, settings)
 
 
+@pytest.mark.process
 async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
 

@@ -27,6 +27,8 @@ from agrotools.models import (
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import SPEC, Body, Endpoint, completion, error, serve
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-test-1234567890-abcdefghij"
 QUICK = WireSettings(attempts=4, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 HELLO = [Message.of("system", "Be brief."), Message.of("user", "Hello")]

@@ -36,6 +36,7 @@ def test_another_size_version_or_name_is_another_model(asked: str, served: str) 
     assert not is_same_model(asked, served)
 
 
+@pytest.mark.process
 async def test_another_model_is_named_once_and_recorded_with_its_provider(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     origin = {"model": "tiny", "provider": "Corner Shop", "system_fingerprint": "fp_1"}

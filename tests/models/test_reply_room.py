@@ -13,6 +13,8 @@ from agrotools.models.metered import CachedModel, ResponseCache
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import SPEC, Body, completion, error, serve
 
+pytestmark = pytest.mark.process
+
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 HELLO = [Message.of("user", "Hello")]
 PICTURE = [Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA==")))]

@@ -140,6 +140,7 @@ print(cache.fault)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", [0, 200_000])
 def test_a_full_disk_costs_the_entries_and_not_the_run(tmp_path: Path, limit: int) -> None:
     process = _python(_FULL, tmp_path / "c.sqlite", limit)

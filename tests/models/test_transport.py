@@ -15,6 +15,8 @@ from agrotools.models.transport import NoResponse, Response, TimedOut, Transport
 from models.test_wire_faults import GOOD, raw_server, reply, says
 from support.fault_server import self_signed
 
+pytestmark = pytest.mark.process
+
 WIRE = WireSettings(timeout_s=30.0, stall_s=30.0)
 HASTY = WireSettings(timeout_s=1.0, stall_s=0.3)
 

@@ -14,6 +14,8 @@ from agrotools.core import InfrastructureError, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-test-1234567890-abcdefghij"
 HELLO = [Message.of("user", "Hello")]
 QUICK = WireSettings(attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=1.0, stall_s=0.4)

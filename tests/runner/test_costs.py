@@ -90,6 +90,7 @@ while True:
 """
 
 
+@pytest.mark.process
 def test_a_kill_loses_nothing_that_was_paid(tmp_path: Path) -> None:
     path = tmp_path / "spend.jsonl"
     chance = random.Random(3)

@@ -19,6 +19,8 @@ from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, 
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import PolicySource, policy_source
 
+pytestmark = pytest.mark.process
+
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test", as_of="2026-01-02")
 SETTINGS = ModelSettings(max_output_tokens=1000)
 

@@ -25,6 +25,8 @@ from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
 async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(

@@ -14,6 +14,8 @@ from support.plain_sample import plain_sample
 from support.quick import shorten_waits
 from support.slow_server import Hung, HungFor, Queue, SlowServer, Work, slow_server
 
+pytestmark = pytest.mark.process
+
 SAMPLES = 30
 
 

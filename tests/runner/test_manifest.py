@@ -14,6 +14,8 @@ from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from support.runs import manifest as made_manifest
 
+pytestmark = pytest.mark.process
+
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)

@@ -20,6 +20,8 @@ from support.command import run_command
 from support.eval_process import evaluate, running
 from support.text_benchmark import write_text_benchmark
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -13,6 +13,8 @@ from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
 from support.openai_server import Body, Endpoint, serve
 
+pytestmark = pytest.mark.process
+
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")
 EACH = 100 * 2e-6 + 20 * 8e-6
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def test_what_failed_before_is_tried_again_last():
     assert left == [*fresh, ("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)]
 
 
+@pytest.mark.process
 def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path):
     loaded, parsed = load_benchmark(small_benchmark).samples, list[int]()
 

@@ -158,6 +158,7 @@ def test_a_hanging_server_is_seen():
     assert "nothing finished for 30 s" in stream.getvalue().splitlines()[-1]
 
 
+@pytest.mark.process
 def test_a_reader_that_goes_away_does_not_harm_the_run():
     code = (
         "import sys, os\n"

@@ -26,6 +26,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.process
 def test_a_second_process_is_refused_with_the_holders_pid_until_the_first_is_killed(tmp_path: Path):
     command = [sys.executable, "-c", HOLD, str(tmp_path), TESTS]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:

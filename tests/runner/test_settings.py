@@ -10,6 +10,8 @@ from agrotools.core import RunStoreError
 from agrotools.runner.config import EvalConfig, resolve_settings
 from support.made_runs import end_to_end, made_sample, write_run
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def plain(small_benchmark: Path) -> Benchmark:

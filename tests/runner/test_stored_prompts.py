@@ -57,6 +57,7 @@ RUNS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", RUNS)
 def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
     name: str, server: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

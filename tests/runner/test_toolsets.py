@@ -16,6 +16,8 @@ from agrotools.runner.plan import offered_tools, with_offered_tools
 from agrotools.runner.store import read_manifest
 from support.runs import manifest
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def sample(small_benchmark: Path) -> Sample:

@@ -1,6 +1,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 HEAVY = ("numpy", "scipy", "rich", "matplotlib", "rasterio", "cv2", "skimage", "aiohttp", "PIL")
 
 

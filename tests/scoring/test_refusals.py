@@ -144,6 +144,7 @@ def test_a_pair_without_both_records_of_an_epoch_is_left_out_and_counted():
         assert value([*twin[:1], record(NO, REFUSAL)]) == (1.0 if twin and twin != [invalid] else None)
 
 
+@pytest.mark.process
 def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
     fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
     records = [record(NO, REFUSAL), record(YES, REFUSAL), record(fine[0], "size: 70 mm"), record(fine[1], REFUSAL)]

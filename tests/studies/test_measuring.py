@@ -34,6 +34,7 @@ def data(tmp_path: Path) -> Path:
 SLOW = {"measure_crop_weed_area": pytest.mark.slow}  # it learns heads from all pictures of cwfid
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("tool", [pytest.param(tool, marks=SLOW.get(tool, ())) for tool in STUDIES])
 def test_the_studies_of_a_tool_run(
     tool: str, field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,18 +9,15 @@ browser     drives a headless Chromium; skipped where there is none
 slow        takes more than a few seconds
 ==========  =======================================================================================================
 
-A marker on the test, its class or its module decides (``pytestmark = pytest.mark.process``). Then what it reaches: by
-name, through helpers and fixtures of the tests, a browser, real data, a server, an interpreter. Then its folder. What
+The folder decides, unless the test, its class or its module has a marker (``pytestmark = pytest.mark.process``). What
 is left is ``unit``, and a unit test that starts a process or a server fails.
 """
 
-import inspect
 import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -32,12 +29,6 @@ OF_FOLDERS = {
     "studies": "tools", "tools": "tools", "training": "slow", "vision": "tools",
 }  # fmt: skip
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
-OF_NAMES = {
-    "field_data": "data", "small_benchmark": "process", "Chromium": "browser", "subprocess": "process",
-    "create_subprocess_exec": "process", "start_server": "process", "ThreadingHTTPServer": "process",
-    "TCPSite": "process", "ToolExecutor": "process",
-}  # fmt: skip
-"""Tier by the names that a test reaches."""
 
 _STARTS = {
     "subprocess.Popen": "started the process", "os.fork": "forked", "os.forkpty": "forked",
@@ -47,15 +38,9 @@ _STARTS = {
 
 
 def tier_of(item: pytest.Item) -> str:
-    """The tier of a test: by marker, else by what it reaches, else by folder, else ``unit``."""
-    for mark in item.iter_markers():
-        if mark.name in TIERS:
-            return mark.name
-    if isinstance(item, pytest.Function):
-        names = {*item.fixturenames}.union(*map(_reached, _functions(item)))
-        if found := [OF_NAMES[name] for name in names & OF_NAMES.keys()]:
-            return max(found, key=TIERS.index)
-    return _tier_of_folder(item.path)
+    """The tier of a test: by marker, else by folder, else ``unit``."""
+    marked = next((mark.name for mark in item.iter_markers() if mark.name in TIERS), None)
+    return marked or _tier_of_folder(item.path)
 
 
 def may_hold_unit_tests(file: Path) -> bool:
@@ -69,47 +54,6 @@ def _tier_of_folder(file: Path) -> str:
         if folder.as_posix() in OF_FOLDERS:
             return OF_FOLDERS[folder.as_posix()]
     return "unit"
-
-
-def _functions(item: pytest.Function) -> list[Any]:
-    """The function of a test and those of its fixtures."""
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
-    return [inspect.unwrap(item.function), *(inspect.unwrap(each[-1].func) for each in fixtures)]
-
-
-@cache
-def _reached(function: Any) -> frozenset[str]:
-    """Names in the code of a function of the tests, and in that of the functions and classes of the tests it uses."""
-    names: set[str] = set()
-    waiting, seen = [function], set[Any]()
-    while waiting:
-        each = waiting.pop()
-        if each in seen or not _is_of_tests(each):
-            continue
-        seen.add(each)
-        if isinstance(each, type):
-            waiting += [value for value in vars(each).values() if isinstance(value, FunctionType)]
-            continue
-        used = _names(each.__code__)
-        names |= used
-        values = (inspect.unwrap(each.__globals__[name]) for name in used if name in each.__globals__)
-        waiting += [value for value in values if isinstance(value, FunctionType | type)]
-    return frozenset(names)
-
-
-def _is_of_tests(value: Any) -> bool:
-    return _is_module_of_tests(value.__module__ or "")
-
-
-@cache
-def _is_module_of_tests(name: str) -> bool:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return file is not None and Path(file).is_relative_to(_TESTS)
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = (each for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
 
 
 class UnitGuard:

@@ -411,6 +411,7 @@ for name in tool_names():
 """
 
 
+@pytest.mark.process
 def test_tools_import_without_what_only_linux_has():
     run = subprocess.run([sys.executable, "-c", _WITHOUT_LINUX], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]

@@ -21,7 +21,7 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 from support.executor_calls import alive, call, children, error_kind, eventually, gone, value
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
 FIND = hostile_tools.BY_NAME.__getitem__
 

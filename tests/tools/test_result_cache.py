@@ -282,6 +282,7 @@ def test_a_sweep_leaves_the_field_to_one_that_is_under_way(tmp_path):
     assert sweeper.sweep() == 2_000_000
 
 
+@pytest.mark.process
 def test_many_processes_share_a_small_cache(tmp_path):
     """Each finds either what it wrote or nothing, and together they stay within the bounds."""
     script = textwrap.dedent("""

@@ -227,6 +227,7 @@ class TestRun:
         assert f"wrote {tmp_path / 'plot.png'}" in text
 
 
+@pytest.mark.process
 def test_the_module_imports_nothing_heavy():
     script = "import agrotools.cli.tools, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

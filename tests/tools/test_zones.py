@@ -11,7 +11,7 @@ from rasterio.warp import transform
 
 import agrotools as at
 from agrotools.tools.canopy_height import estimate_canopy_height
-from agrotools.tools.crop_weed.measure_crop_weed_area import measure_crop_weed_area
+from agrotools.tools.crop_weed.tool import measure_crop_weed_area
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
 

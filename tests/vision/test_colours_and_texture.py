@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accuracy.extract_marked_region import patches
-from agrotools.tools.regions.measuring import LEVELS, cooccurrence, texture_of
+from agrotools.tools.regions.measure import LEVELS, cooccurrence, texture_of
 from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours
 
 

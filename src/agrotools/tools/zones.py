@@ -321,7 +321,7 @@ def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
     """Draw a column by date: a line for each zone, or boxes of many zones."""
     from agrotools.core import PlotSpec
     from agrotools.tools.plotting.drawing import draw
-    from agrotools.tools.plotting.plot import prepare_data
+    from agrotools.tools.plotting.tool import prepare_data
 
     x = "date" if len({row["date"] for row in rows}) == len({row["raster"] for row in rows}) else "raster"
     are_lines = count <= _MOST_LINES and len({(row["zone"], row[x]) for row in rows}) == len(rows)

@@ -101,6 +101,7 @@ def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> Non
     assert (questions.modes, questions.tools) == ({"no-tool": 40}, {})
 
 
+@pytest.mark.process
 def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> None:
     described = describe(load_benchmark(str(small_benchmark)))
     assert described.calls > 0

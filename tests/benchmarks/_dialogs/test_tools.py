@@ -163,6 +163,7 @@ class TestPaths:
         with pytest.raises(ToolError):
             workspace.resolve("/data/elsewhere/a.png", by_last_part=True)
 
+    @pytest.mark.process
     async def test_a_call_finds_its_file_and_the_next_one_what_it_made(self, workspace: Workspace) -> None:
         async with ToolExecutor(workers=1) as executor:
 

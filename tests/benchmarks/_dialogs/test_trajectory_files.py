@@ -60,6 +60,7 @@ def test_trajectories_have_answers_and_get_gold_calls_from_the_data_set(tmp_path
         compare_file("gta", tmp_path / "run.json", data=tmp_path / "data.json")
 
 
+@pytest.mark.data
 def test_real_trajectories_score_as_their_authors_have_it(field_data):
     folder = field_data / "ag_vqa"
     if not folder.is_dir():

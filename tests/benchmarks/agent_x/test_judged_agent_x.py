@@ -15,6 +15,8 @@ from agrotools.cli.main import app
 from support.made_agent_x import write_agent_x
 from support.openai_server import Body, completion, serving, text_of
 
+pytestmark = pytest.mark.process
+
 COUNT = 36
 """Samples; entries 1, 8, 10, 12, 24, 30 and 35 of the published file are generative by its list."""
 GENERATIVE = (1, 8, 10, 12, 24, 30, 35)

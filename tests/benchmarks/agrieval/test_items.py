@@ -20,6 +20,7 @@ def written(folder: Path, entries: Any, name: str = "choice.json") -> Path:
     return path
 
 
+@pytest.mark.data
 def test_the_published_files_are_read_whole(field_data: Path):
     folder = field_data / "agrieval"
     choice = read_items(folder / "simple_merged_choice_v6_5(rag).json")
@@ -33,6 +34,7 @@ def test_the_published_files_are_read_whole(field_data: Path):
     assert {name for item in questions.items for name in item.groups} == {"domain", "field", "level", "task"}
 
 
+@pytest.mark.data
 def test_cmmlu_is_read_from_json_and_from_its_table(field_data: Path, tmp_path: Path):
     published = read_items(field_data / "agri_text" / "cmmlu_agronomy.json").items
     assert len(published) == 60

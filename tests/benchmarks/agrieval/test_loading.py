@@ -21,6 +21,7 @@ def load(folder: Path, name: str = "agrieval", **options: Any) -> Benchmark:
     return load_benchmark(name, data_root=folder, options=options)
 
 
+@pytest.mark.data
 def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Path):
     benchmark = load(field_data)
     assert len(benchmark.samples) == 1074 + 2167
@@ -99,6 +100,7 @@ def test_an_option_that_cannot_be_is_said(made: Path, options: dict[str, Any], m
     assert hint in (raised.value.hint or "")
 
 
+@pytest.mark.process
 def test_files_that_are_not_there_and_folders_that_take_no_options_are_said(tmp_path: Path, small_benchmark: Path):
     for name in ("embedded", str(small_benchmark)):
         with pytest.raises(UsageError, match="no option"):

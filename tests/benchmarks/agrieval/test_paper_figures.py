@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agrotools.benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
@@ -132,6 +134,7 @@ def test_groups_that_the_files_do_not_tell_have_no_table():
     assert "Accuracy by task" not in text
 
 
+@pytest.mark.data
 def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thing(field_data: Path):
     file = field_data / "agrieval" / "simple_merged_question_v4_2(main).json"
     for entry in json.loads(file.read_text("utf-8")) if file.is_file() else ():
@@ -145,6 +148,7 @@ def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thi
     assert code_of("", TASKS) == code_of("history", TASKS) == ""
 
 
+@pytest.mark.process
 def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(tmp_path: Path, small_benchmark: Path):
     made = write_agrieval(tmp_path / "made", 60, 5)
     rotated = EvalConfig(

@@ -21,6 +21,8 @@ from agrotools.scoring import ModeSummary
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion, serving, text_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

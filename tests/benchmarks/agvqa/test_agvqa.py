@@ -255,6 +255,7 @@ def real(field_data):
     return folder
 
 
+@pytest.mark.data
 def test_real_pieces_of_the_sets(real):
     sizes = {"agrobench": 6, "agmmu": 7, "agromind": 2150, "mirage": 50, "mirage-mmst": 16}
     for name, size in sizes.items():
@@ -269,6 +270,7 @@ def test_real_pieces_of_the_sets(real):
     assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
 
 
+@pytest.mark.data
 def test_real_replies_score_as_their_authors_have_it(real):
     scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
     assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)

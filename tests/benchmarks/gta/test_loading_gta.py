@@ -199,6 +199,7 @@ def test_gold_is_in_nothing_that_a_policy_sees_and_an_entry_without_tools_is_off
     assert "MARKER" not in benchmark.view(benchmark.samples[0], "end-to-end").model_dump_json()
 
 
+@pytest.mark.data
 def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     source = field_data / "gta_entries" / "real_entries_via_TRACE.json"
     if not source.is_file():

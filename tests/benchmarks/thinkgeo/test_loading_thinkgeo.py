@@ -59,6 +59,7 @@ def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
         load_benchmark("thinkgeo", tmp_path, options={"split": "radar"})
 
 
+@pytest.mark.data
 def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     source = field_data / "gta_entries" / "real_prefix_via_reynaldj.json"
     if not source.is_file():

@@ -245,6 +245,7 @@ def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path
     assert adapter_of("fpcd")(folder, tmp_path, 10).files == before.files
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "pictures", "left_out"),
     [

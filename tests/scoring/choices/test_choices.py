@@ -149,6 +149,7 @@ def wide(text: str) -> str:
     return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
 
 
+@pytest.mark.data
 def test_right_answers_to_published_questions_are_read_in_every_form(field_data: Path):
     """Forms of the gold answer of each question; questions and options stay where they are."""
     path = field_data / "agrieval" / "simple_merged_choice_v6_5(rag).json"

@@ -6,6 +6,8 @@ import pytest
 
 from agrotools.scoring.predictions import compare_file
 
+pytestmark = pytest.mark.data
+
 
 def test_the_gold_of_real_entries_has_all_points_when_corrected_and_loses_its_minus_as_published(field_data, tmp_path):
     source = field_data / "gta_entries" / "real_entries_via_TRACE.json"

@@ -16,10 +16,10 @@ from rasterio.transform import from_origin
 from agrotools.build.scenes.stands import make_block
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
-from agrotools.tools.counting import methods
-from agrotools.tools.counting.count_objects import mode_for
-from agrotools.tools.counting.methods import ORCHARD_SCALE, TYPICAL_PX, detect_in_tiles, find_fruit, read_fruit_net
+from agrotools.tools.counting import measure as methods
+from agrotools.tools.counting.measure import ORCHARD_SCALE, TYPICAL_PX, detect_in_tiles, find_fruit, read_fruit_net
 from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
+from agrotools.tools.counting.tool import mode_for
 from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness

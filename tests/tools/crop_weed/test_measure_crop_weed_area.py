@@ -17,8 +17,8 @@ from rasterio.transform import from_origin
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.bands import rank_triplets
+from agrotools.tools.crop_weed.measure import find_rows
 from agrotools.tools.crop_weed.result import CropWeedArea
-from agrotools.tools.crop_weed.separation import find_rows
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster
 from support.tool_errors import tool_error

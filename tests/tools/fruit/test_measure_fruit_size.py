@@ -15,7 +15,7 @@ from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.camera import Camera, read_depth
-from agrotools.tools.fruit.measuring import Cone, Evidence, angle_from, fit_round, outline_points
+from agrotools.tools.fruit.measure import Cone, Evidence, angle_from, fit_round, outline_points
 from agrotools.tools.fruit.result import FruitSizes
 from agrotools.tools.workspace import CallContext, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard

@@ -124,6 +124,7 @@ class TestFigures:
         assert caught.value.kind == "invalid_argument"
 
 
+@pytest.mark.process
 @needs_sandbox
 async def test_a_worker_asks_for_the_sandbox_and_stays_clean(tmp_path: Path) -> None:
     names = ["Solver", "Plot"]

@@ -52,6 +52,7 @@ def pictures(question: Question) -> list[Any]:
     return [np.asarray(Image.open(io.BytesIO(picture))) for picture in question.pictures]
 
 
+@pytest.mark.process
 async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) -> None:
     """Through an endpoint and a worker, with files by the end of their path."""
     call = ToolCall(

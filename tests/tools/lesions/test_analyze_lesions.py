@@ -15,8 +15,8 @@ from PIL import Image
 
 from agrotools.tools import get_tool
 from agrotools.tools.contract import shipped_file
+from agrotools.tools.lesions.measure import load_lesion_model, read_lesion_model
 from agrotools.tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grade_of
-from agrotools.tools.lesions.segmentation import load_lesion_model, read_lesion_model
 from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness
 from support.picture_files import discs, noisy

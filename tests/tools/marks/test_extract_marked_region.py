@@ -14,9 +14,9 @@ from PIL import Image
 from accuracy.extract_marked_region import draw_mark_on
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
-from agrotools.tools.marks import finding
-from agrotools.tools.marks.extract_marked_region import MarkedRegions
-from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
+from agrotools.tools.marks import measure as finding
+from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
+from agrotools.tools.marks.tool import MarkedRegions
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.reading import read_image
 from support.picture_files import discs, field, noisy

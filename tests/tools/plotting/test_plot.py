@@ -14,8 +14,8 @@ from PIL import Image
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
-from agrotools.tools.plotting.plot import prepare_data
 from agrotools.tools.plotting.sheet import number_format
+from agrotools.tools.plotting.tool import prepare_data
 from agrotools.tools.workspace import artifacts_in
 
 

@@ -142,6 +142,7 @@ def test_a_pack_of_diseases_is_flagged(tmp_path: Path) -> None:
     assert any("diagnose_pest_disease" in note for note in found.notes)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("backend", ["pack:none", "pack:", "guess", "offline:x"])
 def test_back_ends_that_lead_nowhere_are_refused_before_a_run(backend: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -20,9 +20,9 @@ from agrotools.models import WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.counting.count_objects import count_objects
+from agrotools.tools.counting.tool import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.regions.describe_region import describe_region
+from agrotools.tools.regions.tool import describe_region
 from agrotools.tools.services import Question, VisionModel
 from agrotools.tools.services.vision import choose_name, locate_by_model
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
@@ -30,6 +30,8 @@ from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call
 from agrotools.vision.learned import FoundObjects
 from support.openai_server import Body, Endpoint, completion, error, serve
 from support.vision_model import Eye
+
+pytestmark = pytest.mark.process
 
 KEY = "sk-planted-7f3a9c"
 TWO = {"objects": [{"box": [10, 10, 40, 40], "score": 0.6}, {"box": [60, 20, 90, 50], "score": 0.9}]}

@@ -23,6 +23,8 @@ from agrotools.tools.general.large_models import generate_image, numbered_text, 
 from agrotools.tools.services.web import draw, images_endpoint, read_serper, search
 from agrotools.tools.workspace import Workspace, artifacts_in
 
+pytestmark = pytest.mark.process
+
 KEY = "planted-key-1f2e3d4c5b6a"
 QUICK = WireSettings(timeout_s=1.0, attempts=3, first_wait_s=0.01, retry_wall_s=2.0)
 FOUND = {

@@ -15,7 +15,7 @@ from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD_END, WORD_START
 from agrotools.text.tables import Table
 from agrotools.text.units import canonical_unit
-from agrotools.tools.counting.count_objects import singular
+from agrotools.tools.counting.tool import singular
 from agrotools.tools.recognition.packs import list_packs
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import Box, Rng, bounds
-from agrotools.tools.marks.finding import PURE_COLOURS
+from agrotools.tools.marks.measure import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")

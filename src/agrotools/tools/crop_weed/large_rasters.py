@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
+from agrotools.tools.crop_weed.measure import NOT_SEPARATED
 from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, CropWeedArea, SeparationChoice, area_result
-from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape

@@ -19,7 +19,7 @@ from agrotools.vision.overlay import BROWN, SKY_BLUE, VERMILLION, YELLOW, Colour
 from agrotools.vision.reading import LabelImage
 
 if TYPE_CHECKING:
-    from agrotools.tools.crop_weed.separation import Rows
+    from agrotools.tools.crop_weed.measure import Rows
 
 SeparationChoice = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]

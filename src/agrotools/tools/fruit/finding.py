@@ -4,7 +4,7 @@ Touching fruits are split at the necks between them (watershed of the distance t
 1979) and at jumps of depth. In a given box the fruit is the area of its colour. If the colour does not distinguish it
 from leaves, graph cuts separate it from the surroundings of the box (GrabCut, Rother et al. 2004) with depth as a hint.
 
-Fruits are searched with the net of :mod:`agrotools.tools.counting.methods`, where it knows the kind, else by colour.
+Fruits are searched with the net of :mod:`agrotools.tools.counting.measure`, where it knows the kind, else by colour.
 
 Colour: a channel of Lab in which the fruit differs from the foliage (redder or more orange), thresholds relative to
 the foliage of the same picture, and hysteresis. Pale and green fruit does not differ, which ``contrast`` shows. CIE
@@ -20,9 +20,9 @@ from scipy.ndimage import binary_propagation, find_objects
 from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
-from agrotools.tools.counting.count_objects import colour_direction, fruits_of_net
-from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
-from agrotools.tools.fruit.measuring import (
+from agrotools.tools.counting.measure import DEFAULT_SCORE, fruit_by_net
+from agrotools.tools.counting.tool import colour_direction, fruits_of_net
+from agrotools.tools.fruit.measure import (
     Cone,
     Depth,
     FruitMeasurement,

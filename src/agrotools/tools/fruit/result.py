@@ -15,7 +15,7 @@ from agrotools.vision import Box
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, box_points, draw_marks
 
 if TYPE_CHECKING:
-    from agrotools.tools.fruit.measuring import FruitMeasurement, View
+    from agrotools.tools.fruit.measure import FruitMeasurement, View
 
 Fruit = Literal["apple", "orange", "peach", "tomato"]
 
@@ -164,7 +164,7 @@ def _overlay(
     failed: Sequence[int],
     mean: float | None,
 ) -> NDArray[np.uint8]:
-    from agrotools.tools.fruit.measuring import outline_points
+    from agrotools.tools.fruit.measure import outline_points
 
     corner, shown, zoom = _cropped_view(pixels, boxes)
     marks: list[Mark] = []

@@ -18,7 +18,7 @@ from agrotools.vision import Box
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Colour, Mark, class_picture, draw_marks
 
 if TYPE_CHECKING:
-    from agrotools.tools.lesions.segmentation import Leaf, Lesions
+    from agrotools.tools.lesions.measure import Leaf, Lesions
 
 RULES = "rules"
 """Back-end that never uses the model."""

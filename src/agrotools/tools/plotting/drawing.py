@@ -37,7 +37,7 @@ from agrotools.tools.plotting.sheet import (
 )
 
 if TYPE_CHECKING:
-    from agrotools.tools.plotting.plot import PlotData
+    from agrotools.tools.plotting.tool import PlotData
 
 _HALO = patheffects.withStroke(linewidth=2.5, foreground="white")
 _LETTERS_ACROSS = 88

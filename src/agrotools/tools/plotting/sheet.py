@@ -20,7 +20,7 @@ from agrotools.core import PlotSeries, PlotSpec
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from agrotools.tools.plotting.plot import PlotData
+    from agrotools.tools.plotting.tool import PlotData
 
 
 CJK_FAMILIES = (

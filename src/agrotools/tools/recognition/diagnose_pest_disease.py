@@ -38,7 +38,7 @@ from agrotools.vision import STRANGENESS_FILES, Box
 
 if TYPE_CHECKING:
     from agrotools.knowledge.kb_names import KbNames
-    from agrotools.tools.lesions.segmentation import Leaf
+    from agrotools.tools.lesions.measure import Leaf
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
@@ -134,7 +134,7 @@ def diagnose_pest_disease(
             ``region_empty``, and as the readers.
 
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
-        (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
+        (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.measure`).
     """
     from agrotools.knowledge.kb_names import healthy_label, kb_names
 
@@ -333,7 +333,7 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
 
     The picture is analysed at a small size, so the numbers are approximate.
     """
-    from agrotools.tools.lesions.segmentation import leaf_in_field, leaf_on_board, shrink_image
+    from agrotools.tools.lesions.measure import leaf_in_field, leaf_on_board, shrink_image
 
     small = shrink_image(pixels, _ANALYSIS_PX)
     try:
@@ -348,13 +348,7 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
 def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     import cv2
 
-    from agrotools.tools.lesions.segmentation import (
-        MOST_SHIFT,
-        MOST_SHIFT_IN_FIELD,
-        healthy_colour,
-        leaf_view,
-        lesion_level,
-    )
+    from agrotools.tools.lesions.measure import MOST_SHIFT, MOST_SHIFT_IN_FIELD, healthy_colour, leaf_view, lesion_level
     from agrotools.vision.colours import dominant_colours
 
     view = leaf_view(small, leaf.mask, leaf.box, _VIEW_PX)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.pictures import Scale, choose_scale, class_names_of, read_mask_pixels
-from agrotools.tools.regions.measuring import (
+from agrotools.tools.regions.measure import (
     RegionPicture,
     band_values,
     class_counts,

@@ -55,7 +55,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
-from agrotools.tools.plants.measuring import find_plants
+from agrotools.tools.plants.measure import find_plants
 from agrotools.tools.result import round_significant
 
 WORDS: Mapping[str, str] = listing_of("weedmap").layout["words"]

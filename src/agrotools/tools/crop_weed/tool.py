@@ -84,7 +84,7 @@ def measure_crop_weed_area(
     Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
         see :mod:`agrotools.tools.crop_weed.bands`;
         thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
-        heads in :mod:`agrotools.tools.crop_weed.separation` and :mod:`agrotools.tools.crop_weed.heads`.
+        heads in :mod:`agrotools.tools.crop_weed.measure` and :mod:`agrotools.tools.crop_weed.heads`.
     """
     if _from_label_raster(label_raster, label_map, file_info(image)):
         source = label_raster or image
@@ -103,8 +103,8 @@ def _from_picture(
     from agrotools.tools.crop_weed.bands import ranked_bands
     from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
+    from agrotools.tools.crop_weed.measure import separate_crop_in_picture
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
-    from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment, weakness_of_cover

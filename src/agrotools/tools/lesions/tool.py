@@ -67,9 +67,9 @@ def analyze_lesions(
 
     Sources: leaf, distance from the board's colour; lesions, a small network per pixel (its card in
         ``data/lesion_model.md``) or loss of green against the leaf's own healthy colour, both in
-        :mod:`agrotools.tools.lesions.segmentation`; scales in :mod:`agrotools.tools.lesions.result`.
+        :mod:`agrotools.tools.lesions.measure`; scales in :mod:`agrotools.tools.lesions.result`.
     """
-    from agrotools.tools.lesions.segmentation import find_lesions, leaf_of, leaf_view, refuse_other_things
+    from agrotools.tools.lesions.measure import find_lesions, leaf_of, leaf_view, refuse_other_things
     from agrotools.tools.pictures import choose_scale, read_mask_pixels
     from agrotools.vision.reading import crop_pixels, read_image, refuse_grey
     from agrotools.vision.strangeness import FLAG, strangeness

@@ -15,7 +15,7 @@ from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, read_image, refuse_grey
 
 if TYPE_CHECKING:
-    from agrotools.tools.plants.measuring import Plant
+    from agrotools.tools.plants.measure import Plant
 
 _LEAVES_AT_END = 9
 """Number of true leaves at BBCH 19: nine or more, so further stages cannot be derived from the number of leaves."""
@@ -118,7 +118,7 @@ def measure_weed_phenotype(
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
-    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, numbered_mask, scale_of
+    from agrotools.tools.plants.measure import MOST_PLANTS, draw_plants, find_plants, numbered_mask, scale_of
     from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)

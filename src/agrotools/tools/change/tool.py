@@ -71,7 +71,7 @@ def detect_change(
 
     Sources: NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
-    from agrotools.tools.change.measuring import label_change, measure_change
+    from agrotools.tools.change.measure import label_change, measure_change
 
     if (before_mask is None) != (after_mask is None):
         mask_argument, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")

@@ -94,8 +94,8 @@ def count_objects(
             size or without heights), ``invalid_argument`` (elevations or classes instead of heights),
             ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
-    Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.methods`; plants,
-        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.methods`; touching objects parted
+    Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.measure`; plants,
+        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.measure`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
     backend = backend_in_use() or "offline"
@@ -127,7 +127,7 @@ def _find_plants(
     notes: tuple[str, ...],
 ) -> Counted:
     """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
-    from agrotools.tools.counting.methods import plants_on_soil
+    from agrotools.tools.counting.measure import plants_on_soil
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
@@ -169,7 +169,7 @@ def _find_in_colours(
     target: str,
 ) -> Counted:
     """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
-    from agrotools.tools.counting import methods
+    from agrotools.tools.counting import measure as methods
     from agrotools.tools.counting.result import objects_in_boxes
     from agrotools.tools.pictures import choose_scale
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
-from agrotools.tools.counting.count_objects import NET_FILES
+from agrotools.tools.counting.tool import NET_FILES
 from agrotools.tools.fruit.result import Fruit, FruitSizes, fruit_result
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
@@ -20,7 +20,7 @@ from agrotools.vision.reading import RgbImage, read_image
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import DepthMap
     from agrotools.tools.fruit.finding import FruitMask
-    from agrotools.tools.fruit.measuring import FruitMeasurement, View
+    from agrotools.tools.fruit.measure import FruitMeasurement, View
 
 _PALE_CONTRAST = 25.0
 """Difference of fruit and foliage, Lab units, below which fruit is pale; red fruit differs by 30 and more."""
@@ -81,12 +81,12 @@ def measure_fruit_size(
             cannot be loaded), and as the readers of files.
 
     Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
-        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.measuring`
+        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.measure`
         and :mod:`agrotools.tools.fruit.finding`.
     """
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
-    from agrotools.tools.fruit.measuring import View
+    from agrotools.tools.fruit.measure import View
     from agrotools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:
@@ -178,7 +178,7 @@ def _in_boxes(
 ) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
     """Return numbered fruits, the numbers of boxes without a fruit, and how many colour alone distinguished."""
     from agrotools.tools.fruit.finding import fruit_in_box
-    from agrotools.tools.fruit.measuring import FruitMeasurement
+    from agrotools.tools.fruit.measure import FruitMeasurement
 
     fruits: list[tuple[int, FruitMeasurement]] = []
     failed: list[int] = []

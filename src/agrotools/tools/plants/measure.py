@@ -42,7 +42,7 @@ from agrotools.vision.vegetation import disc as disc_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
+    from agrotools.tools.plants.tool import ScaleMarker
 _LONGEST_PX = 1200
 _LEVELS = 24
 _LEAST_SEEN = 3

@@ -17,7 +17,7 @@ from agrotools.vision import Box
 from agrotools.vision.reading import read_image
 
 if TYPE_CHECKING:
-    from agrotools.tools.marks.finding import DrawnMark
+    from agrotools.tools.marks.measure import DrawnMark
 
 
 class MarkedRegion(ResultPart):
@@ -83,9 +83,9 @@ def extract_marked_region(
             marks of other kinds; ``invalid_argument`` for an index beyond the last mark.
 
     Sources: outlines of holes, Suzuki and Abe 1985; ellipses, Fitzgibbon et al. 1999; corners, Douglas and Peucker
-        1973; the order of the steps is ours, in :mod:`agrotools.tools.marks.finding`.
+        1973; the order of the steps is ours, in :mod:`agrotools.tools.marks.measure`.
     """
-    from agrotools.tools.marks.finding import COLOURS, find_marks_in_large
+    from agrotools.tools.marks.measure import COLOURS, find_marks_in_large
 
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
@@ -188,7 +188,7 @@ def _in_words(number: int, mark: "DrawnMark") -> str:
 def _no_marks(
     pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, drawn_marks: "list[DrawnMark]"
 ) -> ToolError:
-    from agrotools.tools.marks.finding import COLOURS, colour_shares, find_marks_in_large
+    from agrotools.tools.marks.measure import COLOURS, colour_shares, find_marks_in_large
 
     description = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
     others = drawn_marks or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
