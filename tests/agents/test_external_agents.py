@@ -1,5 +1,6 @@
 """Agents with loops of their own: the same agent over every route, its limits, its faults, and what it can reach."""
 
+import asyncio
 import io
 import json
 import os
@@ -341,10 +342,17 @@ def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_pa
     def interrupted(_task: at.Task) -> str:
         raise KeyboardInterrupt
 
+    def cancelled(_task: at.Task) -> str:
+        raise asyncio.CancelledError
+
     def missing(task: at.Task) -> str:
         return str(task.tools.calculate(expression="1 +"))
 
-    for function, reason in ((interrupted, "KeyboardInterrupt"), (missing, "ToolError: ")):
+    for function, reason in (
+        (interrupted, "KeyboardInterrupt"),
+        (cancelled, "CancelledError"),
+        (missing, "ToolError: "),
+    ):
         with pytest.raises(at.InvalidRunError) as caught:
             evaluated(folder, function, tmp_path / function.__name__, limit=1)
         assert f"the agent failed: {reason}" in str(caught.value)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 from attacks import run_bare
@@ -159,6 +160,21 @@ def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None
     assert run_code("def solution():\n    return 6 * 7", runner="none").value == "42"
     monkeypatch.setenv(probing.RUNNER_VARIABLE, "none")
     assert select_runner() == "none"
+
+
+def test_a_setting_that_may_not_be_read_does_not_end_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **_more: object) -> None:
+        raise PermissionError
+
+    def unavailable(*_: object) -> None:
+        raise SandboxUnavailable("it does not start")
+
+    monkeypatch.setattr(probing, "_probes", {})
+    monkeypatch.setattr(probing, "missing", lambda _: None)
+    monkeypatch.setattr(probing, "_breaches", unavailable)
+    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "is_file", lambda _: True)
+    assert "user namespaces" in str(probing.probe("bubblewrap").hint)
 
 
 def test_a_runner_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

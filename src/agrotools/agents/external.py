@@ -232,7 +232,7 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
         loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
         form = {"form": data.get("form_request")} if takes_form(function) else {}
         if is_async:
-            with _named_faults():
+            with _named_faults(asyncio.CancelledError):
                 return await function(task_from_json(data, call, send_usage), **form)
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -259,11 +259,11 @@ def described(error: BaseException) -> str:
 
 
 @contextmanager
-def _named_faults() -> Generator[None]:
-    """Raise an InfrastructureError in place of an exception of an agent."""
+def _named_faults(*passed_on: type[BaseException]) -> Generator[None]:
+    """Raise an InfrastructureError in place of an exception of an agent that is not one of ``passed_on``."""
     try:
         yield
-    except asyncio.CancelledError:
+    except passed_on:
         raise
     except BaseException as error:
         raise InfrastructureError(f"the agent failed: {described(error)}") from error

@@ -7,7 +7,7 @@ import socket
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
@@ -147,8 +147,10 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
 def _hint(runner: str) -> str:
     if runner == "landlock":
         return _LANDLOCK
-    setting = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-    return _APPARMOR if setting.is_file() and setting.read_text().strip() == "1" else _USERNS
+    with suppress(OSError):  # the setting does not exist, or this user may not read it
+        if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text().strip() == "1":
+            return _APPARMOR
+    return _USERNS
 
 
 LONGEST_CODE = 200_000

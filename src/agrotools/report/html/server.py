@@ -175,7 +175,7 @@ class Viewer:
         Without names, it is that of the list of runs.
         """
         paths = self.paths(names) if names else tuple(run_folders(self.folder))
-        shell = (self._pages[paths].shown if paths in self._pages else None) if names else self._list
+        shell = getattr(self._pages.get(paths), "shown", None) if names else self._list
         return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
 
     @staticmethod
