@@ -170,7 +170,7 @@ def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: 
         assert "strict on 31 answers with known grades" in mine
     own.write_text('{"question": "q"}\n', encoding="utf-8")
     wrong = agrotools("score", fresh, "--judge", "strict", "--judge-calibration", own, expect=2)
-    assert "line 1: reference: field required" in wrong.stderr
+    assert "line 1: reference: Field required" in wrong.stderr
 
 
 def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: Path):

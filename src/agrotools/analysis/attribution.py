@@ -5,6 +5,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -123,7 +124,7 @@ def attribute_run(
         predicted = tool_noise([*samples.values()], others, progress=progress)
         attribution = attribution.model_copy(update={"tool_noise": predicted})
     write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-    if (run / SCORES_FILE).exists():
+    with suppress(FileNotFoundError, ValueError, TypeError):  # a damaged file is written anew by `agrotools score`
         scores = orjson.loads((run / SCORES_FILE).read_bytes())
         scores["attribution"] = stored_split(run)  # the same without its samples
         write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
