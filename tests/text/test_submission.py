@@ -32,7 +32,7 @@ ONE = {"more": ("yes",), "trees": ("61",)}
         ("more (left): yes\n**trees** (all): 61", ONE),
         ("unknown", {"more": ("unknown",), "trees": ("unknown",)}),
         ("more: yes", None), ("more: yes\ntrees: <number>", None), ("There are 61 trees.", None), ("", None),
-        ('{"more": true}', None), ("more: yes\ntrees:", None),
+        ('{"more": true}', None), ("more: yes\ntrees:", None), ("\0 more: yes\n\ufffdtrees: 61", ONE),
     ],
 )  # fmt: skip
 def test_the_last_complete_form_counts(text: str, values):

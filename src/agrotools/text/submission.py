@@ -23,8 +23,8 @@ _ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
 """``unknown``, also with a remark or the unit of the form behind it, but with no value."""
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
-_SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
-"""Tokens of chat templates, which some servers leave in the text."""
+_SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?\w+_of_box\|?>|[\0-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffd]")
+"""Tokens of chat templates, control characters and halves of characters, which some servers leave in the text."""
 _COLON = late_pattern(r"[:：=|]")
 """End of a name; in a table, the border of its cell."""
 _LONGEST_NAME = 250
