@@ -241,8 +241,7 @@ def _find_in_heights(
     with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
         per_px, flags = _pixels_per_pixel(image, chm, source.width, source.height)
         known = info.gsd_m if info else None
-        of_image = file_info(image)
-        if chm is not None and not known and not source.sampling.gsd_m and of_image and of_image.gsd_m:
+        if chm and not (known or source.sampling.gsd_m) and (of_image := file_info(image)) and of_image.gsd_m:
             known = of_image.gsd_m * per_px
         scale = choose_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
         if scale.gsd_m is None:
