@@ -495,10 +495,11 @@ def ceilings() -> dict[str, int]:
 
 def check(found: Iterable[Row]) -> list[str]:
     """A line for each figure above its ceiling."""
+    most = ceilings()
     return [
-        f"{row.text}: {row.value:,}, above the ceiling of {ceilings()[row.name]:,}"
+        f"{row.text}: {row.value:,}, above the ceiling of {most[row.name]:,}"
         for row in found
-        if row.name in ceilings() and row.value > ceilings()[row.name]
+        if row.name in most and row.value > most[row.name]
     ]
 
 

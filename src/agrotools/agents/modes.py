@@ -169,7 +169,7 @@ async def run_end_to_end(
         action = await policy.act(view, tuple(steps))
         match action:
             case Answer():
-                return _answered([*steps, _answer_step(turn, action)], view, "answered")
+                return _answered(steps, turn, action, view, "answered")
             case Halt():
                 return Trajectory(
                     steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
@@ -189,24 +189,29 @@ async def run_end_to_end(
     reason = f"no answer after {max_steps} turns"
     last = await policy.answer_at_limit(view, tuple(steps)) if answers_at_limit(policy) else None
     if isinstance(last, Answer):
-        return _answered([*steps, _answer_step(max_steps, last)], view, "max_steps", reason)
+        return _answered(steps, max_steps, last, view, "max_steps", reason)
     return Trajectory(
         steps=tuple(steps), termination="max_steps", reason=reason, halted_by=last.reply if last else None
     )
 
 
-def _answered(steps: Sequence[Step], view: SampleView, termination: Termination, reason: str = "") -> Trajectory:
+def _answered(
+    steps: Sequence[Step], turn: int, answer: Answer, view: SampleView, termination: Termination, reason: str = ""
+) -> Trajectory:
     """Return the trajectory of an answer; its termination is ``no_form`` if the form was asked for and is not given."""
-    if lacks_form(steps[-1], view.form):
+    step = Step(
+        turn=turn,
+        kind="answer",
+        text=kept_text(answer.text),
+        thought=kept_text(answer.thought),
+        reply=answer.reply,
+        form_replies=answer.form_replies,
+        formless=answer.formless,
+    )
+    if lacks_form(step, view.form):
         termination = "no_form"
-        reason = f"no complete form in {count_text(len(steps[-1].form_replies), 'reply', 'replies')}"
-    return Trajectory(steps=tuple(steps), termination=termination, reason=reason)
-
-
-def _answer_step(turn: int, answer: Answer) -> Step:
-    texts = {"text": kept_text(answer.text), "thought": kept_text(answer.thought)}
-    replies = {name: getattr(answer, name) for name in ("reply", "form_replies", "formless")}
-    return Step(turn=turn, kind="answer", **texts, **replies)
+        reason = f"no complete form in {count_text(len(step.form_replies), 'reply', 'replies')}"
+    return Trajectory(steps=(*steps, step), termination=termination, reason=reason)
 
 
 def _not_an_action(value: object) -> str:

@@ -132,7 +132,7 @@ def estimate_canopy_height(
     """
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.blocks import RunningStatistics
-    from agrotools.vision.rasters import GroundSampling, open_raster
+    from agrotools.vision.rasters import Scale, open_raster
 
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
@@ -149,7 +149,7 @@ def estimate_canopy_height(
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         measured = _measure(source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics)
-        from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
+        from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else Scale()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
     if image is not None:

@@ -4,7 +4,7 @@ pictures and arrays in memory as arguments of tools that take files: they are wr
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
+from agrotools.vision.rasters import RasterSource, Scale, chosen_roles, listed_bands, open_raster, roles_by_name
 from agrotools.vision.reading import read_image, read_labels, refuse_grey, refuse_without_data, stretched_picture
 
 if TYPE_CHECKING:
@@ -27,14 +27,6 @@ _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
 _WIDER = {"bool": "uint8", "float16": "float32", "int8": "int16", "int64": "int32", "uint64": "uint32"}
 """Types of values that TIFF or its readers lack, and the type that they are written as."""
 _MOST_BANDS = 512
-
-
-class Scale(NamedTuple):
-    """Scale of a picture. ``gsd_m``: metres per pixel, None if unknown."""
-
-    gsd_m: float | None = None
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
 
 
 def choose_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:

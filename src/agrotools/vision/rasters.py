@@ -11,9 +11,9 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,9 +140,8 @@ def listed_bands(names: Sequence[str | None]) -> str:
     return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(band_labels)}{more}"
 
 
-@dataclass(frozen=True)
-class GroundSampling:
-    """Ground sampling of a raster. ``gsd_m``: side of a square with the area of a pixel, metres; None if unknown."""
+class Scale(NamedTuple):
+    """Scale of a picture. ``gsd_m``: metres per pixel (root of the area of a raster's pixel), None if unknown."""
 
     gsd_m: float | None = None
     notes: tuple[str, ...] = ()
@@ -160,7 +159,7 @@ def metres_per_degree(latitude: float) -> tuple[float, float]:
     return along, up
 
 
-def ground_sampling(dataset: Any) -> GroundSampling:
+def ground_sampling(dataset: Any) -> Scale:
     """Return the ground sampling of an open rasterio dataset.
 
     Projected systems: pixel size times the length of the system's unit (which may be feet). Degrees: at the latitude of
@@ -170,7 +169,7 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     """
     crs, transform = dataset.crs, dataset.transform
     if crs is None or transform.is_identity:
-        return GroundSampling()
+        return Scale()
     width = math.hypot(transform.a, transform.d)
     height = math.hypot(transform.b, transform.e)
     centre_y = transform.d * dataset.width / 2 + transform.e * dataset.height / 2 + transform.f
@@ -178,7 +177,7 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     flags: list[str] = []
     if crs.is_geographic:
         if not -90 < centre_y < 90:
-            return GroundSampling(None, ("its latitudes are not between -90 and 90 degrees",))
+            return Scale(None, ("its latitudes are not between -90 and 90 degrees",))
         along, up = metres_per_degree(centre_y)
         width, height = width * along, height * up
         flags.append("gsd_from_degrees")
@@ -193,12 +192,12 @@ def ground_sampling(dataset: Any) -> GroundSampling:
             notes.append("pixel size corrected for the scale of Web Mercator at this latitude")
     else:
         name = crs.to_string() if len(crs.to_string()) <= 60 else "a coordinate system of its own"
-        return GroundSampling(None, (f"{name} is neither projected nor geographic: pixel size unknown",))
+        return Scale(None, (f"{name} is neither projected nor geographic: pixel size unknown",))
     if not (width > 0 and height > 0 and math.isfinite(width * height)):
-        return GroundSampling()
+        return Scale()
     if abs(width / height - 1) > 0.02:
         notes.append(f"pixels are not square ({width:.6g} x {height:.6g} m)")
-    return GroundSampling(math.sqrt(width * height), tuple(notes), tuple(flags))
+    return Scale(math.sqrt(width * height), tuple(notes), tuple(flags))
 
 
 MAX_BLOCK_BYTES = 2**30
@@ -230,7 +229,7 @@ class RasterSource:
     dataset: Any
     name: str
     argument: str
-    sampling: GroundSampling
+    sampling: Scale
     alpha_band: int | None
     border: float | None
 
@@ -393,7 +392,7 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
             if border is not None:
                 notes += (f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",)
                 flags += ("border_without_mark",)
-            sampling = replace(sampling, notes=sampling.notes + notes, flags=sampling.flags + flags)
+            sampling = sampling._replace(notes=sampling.notes + notes, flags=sampling.flags + flags)
             yield RasterSource(dataset, name, argument, sampling, alpha_band, border)
 
 

@@ -16,7 +16,7 @@ from rasterio.transform import from_origin
 from agrotools.build.scenes.stands import make_block
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
-from agrotools.tools.counting import measure as methods
+from agrotools.tools.counting import measure
 from agrotools.tools.counting.measure import ORCHARD_SCALE, TYPICAL_PX, detect_in_tiles, find_fruit, read_fruit_net
 from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
 from agrotools.tools.counting.tool import mode_for
@@ -166,7 +166,7 @@ def test_crowns_and_fruit_by_colour_are_flagged() -> None:
 
 def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net = read_fruit_net(write_detector(tmp_path / "nets"))
-    monkeypatch.setattr(methods, "load_fruit_net", lambda: net)
+    monkeypatch.setattr(measure, "load_fruit_net", lambda: net)
     bright, dim = [(60, 60, 0), (150, 120, 0), (100, 150, 1)], [(240, 60, 0)]
     pixels = spots(300, 200, bright, level=195) + spots(300, 200, dim, level=150)
     count = partial(counted, pixels, expected_size_px=36)
@@ -178,7 +178,7 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     # Bright dots on black are unlike orchards: a count without an interval.
     assert result.count_interval is None
     assert FLAG in result.flags
-    monkeypatch.setattr(methods, "strangeness", lambda *_: Strangeness(0.0, 1.0))
+    monkeypatch.setattr(measure, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     assert count("apples").count_interval == (3, 3), "0.3 x 2 to each side, and fruits are whole"
     stricter = count("apples", score_min=0.6)
     assert stricter.count_interval is None

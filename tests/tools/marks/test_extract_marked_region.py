@@ -14,7 +14,7 @@ from PIL import Image
 from accuracy.extract_marked_region import draw_mark_on
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
-from agrotools.tools.marks import measure as finding
+from agrotools.tools.marks import measure
 from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
 from agrotools.tools.marks.tool import MarkedRegions
 from agrotools.tools.workspace import artifacts_in
@@ -216,7 +216,7 @@ def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
 
 
 def test_a_picture_of_many_megapixels_is_looked_at_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "_MOST_PX", 500_000)
+    monkeypatch.setattr(measure, "_MOST_PX", 500_000)
     pixels = np.tile(noisy((90, 110, 60), (500, 500)), (2, 2, 1))
     cv2.rectangle(pixels, (200, 160), (800, 700), (255, 0, 0), 8)
     result = extracted(saved(tmp_path, pixels))

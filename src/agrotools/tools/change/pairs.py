@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX, ChangeRequest
-from agrotools.tools.pictures import Scale, choose_scale, known_roles
+from agrotools.tools.pictures import choose_scale, known_roles
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
 from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, open_raster
+from agrotools.vision.rasters import RasterSource, Scale, open_raster
 from agrotools.vision.reading import picture_of, read_image
 
 _TALLEST_BLOCK = 1024

@@ -169,7 +169,7 @@ def _find_in_colours(
     target: str,
 ) -> Counted:
     """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
-    from agrotools.tools.counting import measure as methods
+    from agrotools.tools.counting import measure
     from agrotools.tools.counting.result import objects_in_boxes
     from agrotools.tools.pictures import choose_scale
 
@@ -195,18 +195,18 @@ def _find_in_colours(
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)
     elif chosen == "crown_rgb":
-        objects = methods.crowns_in_colours(pixels, scale.gsd_m, expected_size_px)
+        objects = measure.crowns_in_colours(pixels, scale.gsd_m, expected_size_px)
     elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
-        objects = methods.fruit_by_net(pixels, kinds, expected_size_px)
+        objects = measure.fruit_by_net(pixels, kinds, expected_size_px)
     elif chosen == "fruit":
-        objects = methods.fruit_by_colour(pixels, colour_direction(target), expected_size_px)
+        objects = measure.fruit_by_colour(pixels, colour_direction(target), expected_size_px)
     else:
-        objects = methods.round_spots(pixels, expected_size_px)
+        objects = measure.round_spots(pixels, expected_size_px)
     counted = objects.centred_in(box, score_min)
     interval = objects.interval_of and objects.interval_of(len(counted), objects.centred_in(box).scores)
-    if interval is not None and score_min != methods.DEFAULT_SCORE:
+    if interval is not None and score_min != measure.DEFAULT_SCORE:
         interval, flags = None, (*flags, "count_not_calibrated")
-        note = f"counts are calibrated at a score_min of {methods.DEFAULT_SCORE:g} alone: no interval"
+        note = f"counts are calibrated at a score_min of {measure.DEFAULT_SCORE:g} alone: no interval"
         notes = (*notes, note)
     measured, all_flags = _pixels_inside(valid, box), (*flags, *clipped, *scale.flags)
     part = region and box
@@ -230,7 +230,7 @@ def _find_in_heights(
     """Find trees in a canopy height model, in pixels of the image."""
     from agrotools.tools.counting.crowns import crowns_of_raster
     from agrotools.tools.pictures import choose_scale
-    from agrotools.vision.rasters import GroundSampling, open_raster
+    from agrotools.vision.rasters import Scale, open_raster
 
     if chm is None and not _is_heights(image):
         why = "crown_chm needs heights, and the image is a picture"
@@ -254,7 +254,7 @@ def _find_in_heights(
             inside = (round(x0), round(y0), max(round(x0) + 1, round(x1)), max(round(y0) + 1, round(y1)))
         box, clipped = clipped_region(inside, source.width, source.height, name)
         found = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
-        sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
+        sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else Scale()
     objects = found.objects.chosen(found.objects.scores >= score_min)
     shown, shown_per_px = found.shown, found.shown_per_px / per_px
     if chm is not None and chm != image and not flags:

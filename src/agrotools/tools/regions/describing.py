@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.pictures import Scale, choose_scale, class_names_of, read_mask_pixels
+from agrotools.tools.pictures import choose_scale, class_names_of, read_mask_pixels
 from agrotools.tools.regions.measure import (
     RegionPicture,
     band_values,
@@ -33,6 +33,7 @@ from agrotools.vision.learned import TextAnswer
 from agrotools.vision.learned.description import describe as describe_by_open_model
 from agrotools.vision.learned.weights import weights_of
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
+from agrotools.vision.rasters import Scale
 from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover
 
