@@ -79,7 +79,7 @@ HARMONY_ANSWER = r"(?:<\|(?:start\|>assistant<\|)?channel\|>|assistant)final(?:[
 
 _PARAMETER = re.compile(
     r"\s*+(?:<(?:｜DSML｜)?parameter(?:=|\s+name=)[\"']?(?P<name>[^\"'<>\s]{1,100})[\"']?[^<>\n]{0,40}>"
-    r"|<arg_key>(?P<key>[^<>\n]{1,100})</arg_key>(?:\\n|\s)*+<arg_value>)"
+    r"|<arg_key>(?P<key>[^<>\n]{1,100})</arg_key>(?>(?:\\n|\s)*)<arg_value>)"
 )
 _PARAMETER_END = re.compile(r"</(?:｜DSML｜)?(?:parameter|arg_value)>")
 _PYTHON_CALL = re.compile(
@@ -87,7 +87,7 @@ _PYTHON_CALL = re.compile(
 )
 # An unclosed string matches up to the end of the text, so that it is scanned only once.
 _PYTHON_TOKEN = re.compile(
-    r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)|'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)"
+    r"\"[^\"\\]*+(?>(?:\\.[^\"\\]*+)*)(?:\"|\Z)|'[^'\\]*+(?>(?:\\.[^'\\]*+)*)(?:'|\Z)"
     r"|(?<!\w)(?P<keyword>[^\W\d]\w{0,99}+)\s*+=(?!=)|(?P<bracket>[()\[\]{}])",
     re.DOTALL,
 )

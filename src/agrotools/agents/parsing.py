@@ -33,14 +33,14 @@ _MARKER = re.compile(
 _INPUT = re.compile(rf"[\s*_>`]*+{_ACTION}[ _]?(?:input|输入){_NUMBER}{_COLON}", re.IGNORECASE)
 _INPUT_IN_LINE = re.compile(rf"[*_]*{_ACTION}[ _](?:input|输入){_COLON}", re.IGNORECASE)
 _BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+(?:['`](?=[{\[]))?")
-_STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING_LITERAL = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL)
 _NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
 _ANSWER_AS_TOOL = re.compile(rf"{_ANSWER}|finish", re.IGNORECASE)
 _FINISH = re.compile(r"[ \t*_`]*+finish[ \t]*+\[", re.IGNORECASE)
 _END_OF_FINISH = re.compile(r"\][ \t.*_`]*$", re.MULTILINE)
 # Anchored at the beginning of a run of blanks and marks: a search from each position would be quadratic.
 _THOUGHT = re.compile(r"(?<![\s*_#])[\s*_#]*+(?:thought|思考)" + _COLON, re.IGNORECASE)
-_THOUGHT_LINES = re.compile(rf"(?:[\s*_#>]*+(?:thought|思考){_NUMBER}{_COLON}\s*+[^\n]*+)*+", re.IGNORECASE)
+_THOUGHT_LINES = re.compile(rf"(?>(?:[\s*_#>]*+(?:thought|思考){_NUMBER}{_COLON}\s*+[^\n]*+)*)", re.IGNORECASE)
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
 _THINKING = re.compile(

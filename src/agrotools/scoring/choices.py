@@ -49,10 +49,10 @@ _MARKER = late_pattern(
 """Announcement of an answer, with the signs and short words up to it."""
 _LIST = (
     r"(?:[A-Z]{1,8}|[a-z](?!\s+[a-z]{2}))(?![A-Za-z0-9])"
-    rf"(?:(?:{_SIGNS}{{0,4}}(?:(?:[和与及]|或者?|还是|以及|and|or){_SIGNS}{{0,4}})?"
+    rf"(?>(?:(?:{_SIGNS}{{0,4}}(?:(?:[和与及]|或者?|还是|以及|and|or){_SIGNS}{{0,4}})?"
     rf"|(?:[.。)]?\n|[.。]){_SIGNS}{{0,4}}(?=[A-Z]\)?(?:[.。]|$)))"
     r"(?:[A-Z]{1,8}|[a-z])(?=\W|[和与及或]|以及|[一二两三四五]?[个项]|等"
-    r"|(?<=[、和与及][A-Z])[都均皆全对正符当这是为可的]|$)){0,40}+"
+    r"|(?<=[、和与及][A-Z])[都均皆全对正符当这是为可的]|$)){0,40})"
 )
 _LETTERS = late_pattern(_LIST, re.MULTILINE)
 _LINES = late_pattern(
@@ -62,8 +62,8 @@ _LINES = late_pattern(
 _VERDICT = late_pattern(
     rf"(?<![A-Za-z0-9/若果到至除了、和与及])(?<!if )(?<!or )(?<!ether )({_LIST})"
     r"(?:(?:[^\n。;\"A-Za-z不错误非未或]|[A-Z][a-z]){2,40}?[,:])?"  # a remark on the option
-    r"(?:[ \t:.\"'“”()|•>-]|[是为都均皆也才最更就全的个这种者项一二两三四五六七]|选项|说法|表述"
-    r"|\b(?:is|are|the|my|all|both|most|likely)\b){0,12}+"
+    r"(?>(?:[ \t:.\"'“”()|•>-]|[是为都均皆也才最更就全的个这种者项一二两三四五六七]|选项|说法|表述"
+    r"|\b(?:is|are|the|my|all|both|most|likely)\b){0,12})"
     r"(?:(?P<answer>(?:(?:正确|最佳|最终)?(?:答案|选项)|当选"
     r"|(?i:(?:(?:best|correct|right|final) )*(?:answer|choice|option)))(?!\s*(?:[:是为应选]|is\b|[A-Z]\b)))"
     r"|正确(?!的?(?:是|做法|方法|答案|选项))|符合(?=[题要条])|(?<!反)对(?=的?(?:\W|$))|[√✓✔✅]|可以?(?=[,。;]|$)"

@@ -22,8 +22,8 @@ _INT64 = 2**63
 _OPEN = re.compile(r"[{\[]")
 _BRACKET_OR_QUOTE = re.compile(r"[{}\[\]\"'“]")
 _STRINGS = {
-    '"': re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL),
-    "'": re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL),
+    '"': re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL),
+    "'": re.compile(r"'[^'\\]*+(?>(?:\\.[^'\\]*+)*)'", re.DOTALL),
     "“": re.compile(r"“[^”]*+”"),
 }
 _CLOSERS = {"{": "}", "[": "]"}

@@ -31,13 +31,13 @@ from agrotools.text.submission import is_complete
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
 _SCORE_IN_WORDS = re.compile(
-    r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?+[\"'*_ ]*+"
-    r"(?P<grade>-?\d++(?:\.\d++)?+)(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?"
+    r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?>(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?)[\"'*_ ]*+"
+    r"(?P<grade>-?\d++(?>(?:\.\d++)?))(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?"
     r"(?!\s*(?:[,、]\s*\d\s*)?(?:[-~–]|or\b|to\b|或者?|还是|[到至])\s*\d)",
     re.IGNORECASE,
 )
 _OBJECT_ALONE = re.compile(r"(?:```\w*\s*)?\{.*\}\s*(?:```)?", re.DOTALL)
-_ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?:\.\d++)?+)\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+")
+_ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?>(?:\.\d++)?))\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+")
 
 
 def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
