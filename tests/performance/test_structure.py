@@ -40,14 +40,8 @@ def house(tmp_path: Path) -> structure.House:
 
 
 def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_them(house: structure.House):
-    rooms, climbs = structure.walk_of_config(house)
+    rooms = structure.walk_of_config(house)
     assert rooms == ["agrotools.models.make", "agrotools.runner.evaluate", "agrotools.runner.plan"]
-    assert climbs == 1
-
-
-def test_modules_that_import_each_other_share_a_floor():
-    edges = {"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set()}
-    assert structure.floors(edges) == {"a": 3, "b": 2, "c": 2, "d": 1}
 
 
 def test_a_circle_is_found_inside_functions_and_not_for_types(house: structure.House):
@@ -64,22 +58,15 @@ def test_the_package_has_no_circle():
     assert structure.House(ROOT).circles() == []
 
 
-def test_a_figure_above_its_ceiling_is_named_and_ceilings_only_fall(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(structure, "CEILINGS", tmp_path / "ceilings.toml")
-    structure.CEILINGS.write_text("lines_src = 1000\n")
-    row = structure.Row("lines_src", "Python lines in src", 1001, "900")
-    assert structure.check([row, row._replace(name="other")]) == [
-        "Python lines in src: 1,001, above the ceiling of 1,000"
-    ]
-    structure.write_ceilings([row])
-    assert structure.ceilings() == {"lines_src": 1000}
-    structure.write_ceilings([row._replace(value=990)])
-    assert structure.ceilings() == {"lines_src": 990}
-
-
 def test_what_makes_code_hard_to_read_is_counted(house: structure.House):
-    ifs = "".join(f"    if n == {n}:\n        return {n}\n" for n in range(31))
-    (house.source / "scoring.py").write_text(f"import re\n\n\ndef chosen(n):\n{ifs}    return re.compile('a')\n")
+    sums = "".join(f"    {name} = a + b + c + d\n" for name in "efghijklmnopqrstuvwxyz" * 2)
+    text = f'"""A docstring."""\n\n\n# a comment\nclass Config:\n    """Text."""\n\n\ndef many(a, b, c, d):\n{sums}'
+    (house.source / "scoring.py").write_text(text + "    return [n for n in (e if f else g)]\n")
     found = structure.House(house.repo)
-    assert structure.complex_functions(found) == ["agrotools.scoring:4 chosen 32"]
-    assert structure.patterns(found) == ["agrotools.scoring:67"]
+    assert [line.split(maxsplit=1)[1] for line in structure.large_functions(found)] == ["agrotools.scoring:9 many"]
+    assert structure.classes_defined_twice(found) == ["Config: agrotools.core.config, agrotools.scoring"]
+    one = structure.density([found.modules["agrotools.scoring"]])
+    assert (one.files, one.lines, one.code_lines) == (1, 54, 47)
+    assert (one.comments, one.comprehensions, one.conditionals) == (1, 1, 1)
+    places = [("agrotools/scoring.py", 9), ("agrotools/models/make.py", 4)]
+    assert structure.lines_of_functions(found, places) == 46 + 2
