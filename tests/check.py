@@ -1,5 +1,7 @@
 """The whole check: style, types, import direction, tests. Runs every part, then fails if one failed.
 
+It needs the extra ``dev``: pip install -e ".[dev]"
+
 python tests/check.py [--coverage] [--update-snapshots] [pytest arguments]
 
 --coverage           print the share of executed lines by file, the least executed ones first
@@ -24,7 +26,6 @@ PARTS = {
     "format": [*PYTHON, "ruff", "format", "--check", "."],
     "types": [str(BIN / "basedpyright"), "--pythonpath", sys.executable],
     "import direction": [str(BIN / "lint-imports")],
-    "structure": [sys.executable, "performance/structure.py", "--check"],
 }
 PYTEST = ["pytest", "-n", "3", "--dist", "worksteal"]  # on two cores: a third of the time tests wait
 

@@ -40,7 +40,7 @@ OLDEST = "3.11"
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, what is installed besides the package with its extra ``test``, and what pytest is given."""
+    """A Python, what is installed besides the package with its extra ``dev``, and what pytest is given."""
 
     python: str = OLDEST
     install: Sequence[str] = ("--upgrade",)
@@ -119,7 +119,7 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
     python = folder / "bin" / "python"
     variables = dict(os.environ)
     steps = [] if python.exists() else [[uv, "venv", "--python", environment.python, folder]]
-    install = [uv, "pip", "install", "--quiet", "--python", python, "--editable", ".[test]"]
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--editable", ".[dev]"]
     steps.append([*install, *environment.install])
     if name == "servers":
         servers = FOLDER / "foreign-servers"

@@ -54,7 +54,12 @@ def solve(task):
     assert "response.completed" in fourth
     assert os.environ["OPENAI_MODEL"] == task.endpoint.model
     task.report_usage(input_tokens=10**9)
-    places = [open(path, "rb").read() for path in glob.glob("/proc/[0-9]*/environ")]
+    places = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            places.append(open(path, "rb").read())
+        except OSError:  # of another user, or ended meanwhile
+            pass
     seen = [KEY, task.endpoint.key, *os.environ.values(), first, second, third, fourth, places]
     return json.dumps({"leaked": "real-key" in repr(seen), "model": task.endpoint.model})
 
@@ -159,8 +164,10 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
         run = evaluated(folder, "python:my_agent:solve", tmp_path / "run", upstream.base_url, limit=2, price="1/10")
     for record in run.samples():
         assert record.invalid is None
-        leaked = run.manifest.sealed is not True  # an agent that is not isolated can read our environment
-        assert json.loads(record.trajectory.steps[-1].text) == {"leaked": leaked, "model": "counted"}
+        found = json.loads(record.trajectory.steps[-1].text)
+        assert found["model"] == "counted"
+        if run.manifest.sealed:  # an agent that is not isolated may read our environment
+            assert found["leaked"] is False
         texts = [reply.text for reply in record.agent_replies or ()]
         assert [texts[0], texts[3], texts[4]] == ["seven", "seven", "streamed seven"]
         assert "I count." in texts[1]

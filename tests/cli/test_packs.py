@@ -1,4 +1,5 @@
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agrotools.tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 
 RUN = CliRunner()
+needs_training = pytest.mark.skipif(find_spec("sklearn") is None, reason="needs scikit-learn (the extra train)")
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +62,7 @@ def test_heads_are_listed_with_their_terms() -> None:
     assert "fault: the weights of head mine" in RUN.invoke(app, ["list"]).output
 
 
+@needs_training
 def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=5)
     made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--licence", "CC0, made up"])
@@ -85,6 +88,7 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     assert (out / "weights.npz").is_file()
 
 
+@needs_training
 def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=8)
     held = tmp_path / "held.csv"

@@ -203,3 +203,15 @@ def test_a_command_runs(line: str, place: Path):
 )
 def test_a_script_that_is_named_exists(path: str):
     assert (ROOT / path).is_file()
+
+
+def test_the_checks_of_a_change_begin_with_the_commands_of_the_readme():
+    ci = ROOT / ".ci" / "run"
+    if not ci.is_file():
+        pytest.skip("no .ci/run: this is not a checkout")
+    first_block = (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    commands = first_block.splitlines()
+    lines = ci.read_text(encoding="utf-8").splitlines()
+    start = lines.index(commands[0])
+    assert lines[start : start + len(commands)] == commands
+    assert commands[-1].startswith("pytest -m unit")

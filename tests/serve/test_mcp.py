@@ -14,9 +14,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import numpy as np
 import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+import httpx2
 import slow_tools
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client

@@ -144,7 +144,9 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
             distribution(name)
         except PackageNotFoundError:
             missing.append(name)
-    missing, _ = lacking.pop(""), lacking.pop("test", None)
+    missing = lacking.pop("")
+    for of_developers in ("test", "dev"):
+        lacking.pop(of_developers, None)
     return missing, {extra: {"installed": not without, "missing": without} for extra, without in lacking.items()}
 
 
