@@ -68,12 +68,11 @@ class ReportPage:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
         rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value facets part reason block line seconds tokens calls usd".split()
+        names = "run mode sample epoch value invalid part reason block line seconds tokens calls usd".split()
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
             row["mode"], row["part"] = index["modes"][row["mode"]], index["parts"][row["part"]]
             row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][row["sample"]]
-            row["facets"] = [name for at, name in enumerate(index["facets"]) if row["facets"] & 1 << at]
             rows.append(row)
         return rows
 

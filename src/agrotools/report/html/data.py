@@ -16,7 +16,7 @@ from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
-from agrotools.report.html.runs import FACETS, Run, facets_of, incomparable, run_facts, value_of
+from agrotools.report.html.runs import Run, incomparable, run_facts, value_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, run_names, shortened
 from agrotools.report.parts import joint_text
 from agrotools.report.screen import headline
@@ -48,8 +48,8 @@ _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 
 def record_data(
     record: Record, scores: Sequence[Score], showing: RunPictures, prompts: StoredPrompts | None = None
-) -> tuple[Data, list[str]]:
-    """Return the data of ``record`` for the page, and its facets; without ``prompts``, the requests are left out."""
+) -> Data:
+    """Return the data of ``record`` for the page; without ``prompts``, the requests are left out."""
     sample = record.sample
     trajectory = record.trajectory if record.invalid is None else None
     calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
@@ -61,13 +61,12 @@ def record_data(
         steps = [*predicted_steps(record.actions, reference, scores)]
     elif trajectory is not None:
         steps = [*taken_steps(trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
-    differs = any(part.state == "wrong" and part.arguments for part in steps)
     readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
     places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
     of_call = dict(zip(places, matches, strict=True))
     spending, n_steps = record.spending, len(trajectory.steps) if trajectory else 0
-    data: Data = {
+    return {
         "about": _about(sample, scores),
         "query": sample.query,
         "files": [_file(file, sample, showing) for file in sample.files],
@@ -86,7 +85,6 @@ def record_data(
         "silent": record.agent_replies == (),
         "sent": [] if prompts is None else _sent(prompts, record, showing),
     }
-    return data, facets_of(record, scores, matches, differs)
 
 
 def listed_data(record: Record, scores: Sequence[Score], split: Mapping[str, float] | None = None) -> Data:
@@ -108,8 +106,8 @@ def whole_data(run: Path, record: Record, scores: Sequence[Score], split: Mappin
     """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
     places = Places([run]), Pictures(1), set[str]()
     showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
-    data, facets = record_data(record, scores, showing, StoredPrompts(run))
-    return {**listed_data(record, scores, split), "facets": facets, **data}
+    data = record_data(record, scores, showing, StoredPrompts(run))
+    return {**listed_data(record, scores, split), **data}
 
 
 def _reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
@@ -359,7 +357,6 @@ def head_data(
             *scoring_lines(summaries),
             *(note for run in runs for note in run.records.notes),
         ],
-        "facets": FACETS,
         "parts": MEANINGS,
         "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }

@@ -199,8 +199,8 @@ function othersView(record, others) {
 // The record with all that this page shows of it, as agrotools explain --json prints it.
 async function downloadRecord(record, data) {
   const whole = async (request) => ({ ...request, tools: await textOf(request.tools), messages: await Promise.all(request.messages.map(async (message) => ({ ...message, texts: await Promise.all(message.texts.map(textOf)) }))) });
-  const { sample, mode, epoch, value, part, reason } = record, facets = Object.keys(head.facets).filter((facet) => record.has(facet));
-  const shownData = { id: sample.id, mode, epoch, task: sample.task, score: value, cause: part, error: reason, facets, ...data, sent: await Promise.all(data.sent.map(whole)) };
+  const { sample, mode, epoch, value, part, reason } = record;
+  const shownData = { id: sample.id, mode, epoch, task: sample.task, score: value, cause: part, error: reason, ...data, sent: await Promise.all(data.sent.map(whole)) };
   const href = URL.createObjectURL(new Blob([JSON.stringify(shownData, null, 1)], { type: "application/json" }));
   el("a", { href, download: `${sample.id}-${mode}.json` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
@@ -232,10 +232,8 @@ async function drawDetail(record) {
     pane.replaceChildren(title, el("p.query", {}, record.sample.query), el("p.warning", {}, failure || `The details of this record are not in this file, to keep it small. To see them: agrotools view ${run.folder}`), command);
     return;
   }
-  const facets = Object.keys(head.facets).filter((facet) => record.has(facet));
   const left = el("div.asked", {},
     el("p.query", {}, longText(data.query, 2000)),
-    facets.length > 0 && el("p.facets", {}, facets.map((facet) => el("span.facet", { title: head.facets[facet] }, facet))),
     data.invalid && el("p.bad", {}, `✗ invalid: ${data.invalid}. Excluded from all averages.`),
     fileParts(data), stepsView(data, record));
   const right = el("div.done", {},

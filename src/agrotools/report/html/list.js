@@ -3,19 +3,19 @@
 let records = [];
 let shown = [];
 let current = null;
-const FILTERS = ["run", "mode", "task", "type", "state", "lost"];
+const FILTERS = ["run", "mode", "task", "type", "state", "agree", "lost"];
 const DEFAULT_SORT = "worst";
 const STATES = { wrong: 0, partial: 1, right: 2, invalid: 3, unscored: 4 };
 const ROW_PX = 66;
-let filters = { facet: [], q: "", sort: DEFAULT_SORT };
+let filters = { q: "", sort: DEFAULT_SORT };
 let deep = { query: "", found: new Set(), done: true };
 
-function readIndex({ modes, facets, samples, parts, records: rows }) {
+function readIndex({ modes, samples, parts, records: rows }) {
   const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls, usd], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, usd, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
-    has: (facet) => (mask & (1 << facets.indexOf(facet))) !== 0,
+  records = rows.map(([run, mode, sample, epoch, value, invalid, part, reason, block, line, seconds, tokens, calls, usd], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, part: parts[part], reason, block, line, seconds, tokens, calls, usd,
+    state: value === null && !invalid ? "unscored" : stateOf(value),
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
   })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
   markDisagreements();
@@ -53,13 +53,13 @@ const CHOICES = {
   task: { label: "task", of: (record) => record.sample.task },
   type: { label: "answer", of: (record) => record.sample.type },
   state: { label: "score", of: (record) => record.state },
+  agree: { label: "agreement of runs", of: (record) => (record.disagree ? "runs disagree" : "runs agree"), text: (value) => value },
 };
 const SORTS = { worst: "worst first", best: "best first", id: "by id", task: "by task", slow: "slowest first", tokens: "most tokens", calls: "most calls" };
 
-function matches(record, without) {
+function matches(record) {
   for (const name of Object.keys(CHOICES)) if (filters[name] && CHOICES[name].of(record) !== filters[name]) return false;
   if (filters.lost && !lostBy(record, filters.lost)) return false;
-  for (const facet of filters.facet) if (facet !== without && !(facet === "runs disagree" ? record.disagree : record.has(facet))) return false;
   return !filters.q || textMatches(record);
 }
 
@@ -108,7 +108,7 @@ function applyFilters({ keep = true } = {}) {
 
 function addressFilters(changes = {}) {
   const all = { ...filters, ...changes };
-  return { ...Object.fromEntries(FILTERS.map((name) => [name, all[name]])), facet: all.facet.join(","), q: all.q, sort: all.sort === DEFAULT_SORT ? "" : all.sort };
+  return { ...Object.fromEntries(FILTERS.map((name) => [name, all[name]])), q: all.q, sort: all.sort === DEFAULT_SORT ? "" : all.sort };
 }
 
 function writeAddress() {
@@ -150,7 +150,7 @@ function drawSamplesView() {
   byId("samples").replaceChildren(
     el("div.list-pane", { id: "list-pane" },
       el("form.filters", { role: "search", autocomplete: "off", onsubmit: (event) => event.preventDefault() },
-        search, el("div.selects", {}, choices, lost, select("sort", "order", Object.entries(SORTS))), el("div.chips", { id: "chips", role: "group", "aria-label": "What happened" })),
+        search, el("div.selects", {}, choices, lost, select("sort", "order", Object.entries(SORTS)))),
       el("p.tally", { id: "found", role: "status" }),
       el("div.list", { id: "list", tabindex: "0", role: "listbox", "aria-label": "Samples", onscroll: scheduleRows })),
     el("div.detail", { id: "detail", tabindex: "-1" }));
@@ -159,23 +159,12 @@ function drawSamplesView() {
 
 function drawFound() {
   const reset = el("button.quiet", { type: "button", id: "reset", onclick: () => { resetFilters(); applyFilters(); } }, "show all");
-  const active = FILTERS.some((name) => filters[name]) || filters.facet.length || filters.q;
+  const active = FILTERS.some((name) => filters[name]) || filters.q;
   byId("found").replaceChildren(`${shown.length.toLocaleString("en")} of ${count(records.length, "record")}`, deep.query === filters.q && !deep.done ? ", searching…" : "", " ", el("span", {}, active ? reset : "", el("a", { href: address("table", addressFilters()) }, "as a table")));
-  const counts = new Map();
-  const names = [...(runs.filter((run) => !run.privileged).length > 1 ? ["runs disagree"] : []), ...Object.keys(head.facets)];
-  for (const record of records) {
-    if (!matches(record, filters.facet[0])) continue;
-    for (const facet of names) if (facet === "runs disagree" ? record.disagree : record.has(facet)) counts.set(facet, (counts.get(facet) ?? 0) + 1);
-  }
-  byId("chips").replaceChildren(...names.filter((facet) => counts.get(facet) || filters.facet.includes(facet)).map((facet) => {
-    const on = filters.facet.includes(facet);
-    return el("button.chip", { type: "button", "aria-pressed": String(on), data: { facet }, title: head.facets[facet] ?? "the scores of two runs differ by at least half of the scale",
-      onclick: () => setFilter("facet", on ? filters.facet.filter((each) => each !== facet) : [facet]) }, facet, " ", el("span.n", {}, counts.get(facet) ?? 0));
-  }));
 }
 
 function resetFilters() {
-  filters = { facet: [], q: "", sort: filters.sort };
+  filters = { q: "", sort: filters.sort };
   byId("search").value = "";
   syncControls();
 }
@@ -251,7 +240,7 @@ function move(by) {
 const showDetailOnPhone = (open) => byId("samples").classList.toggle("reading", open);
 
 function readFilters(parameters) {
-  filters = { facet: (parameters.get("facet") ?? "").split(",").filter(Boolean), q: (parameters.get("q") ?? "").toLowerCase(), sort: parameters.get("sort") || DEFAULT_SORT };
+  filters = { q: (parameters.get("q") ?? "").toLowerCase(), sort: parameters.get("sort") || DEFAULT_SORT };
   for (const name of FILTERS) filters[name] = parameters.get(name) ?? "";
 }
 
@@ -260,7 +249,7 @@ function followAddress(parameters) {
   readFilters(parameters);
   const wanted = parameters.get("id");
   const record = wanted && records.find((each) => decodeURIComponent(each.link) === wanted);
-  if (record && !matches(record)) filters = { facet: [], q: "", sort: filters.sort };
+  if (record && !matches(record)) filters = { q: "", sort: filters.sort };
   if (!wanted && !filters.run && !filters.mode && runs.length > 1 && ![...parameters.keys()].length) filters.run = String(chosenRun);
   byId("search").value = filters.q;
   syncControls();

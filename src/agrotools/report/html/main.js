@@ -52,7 +52,6 @@ function drawHelp() {
   byId("help").replaceChildren(
     el("h2", { id: "help-title" }, "Keys"), el("dl.keys", {}, KEYS.map(([key, meaning]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, meaning)))),
     el("h2", {}, "Abbreviations"), el("dl.keys", {}, terms.map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning)))),
-    el("h2", {}, "What happened"), el("dl.keys", {}, Object.entries(head.facets).map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning)))),
     el("h2", {}, "Pictures"), el("p", {}, `Pictures on this page are at most ${head.longest_px} px wide or high${head.shrunk ? `, ${head.shrunk} of them smaller or left out, to keep the file small` : ""}. Larger: ${head.command} --image-px 1200. The originals are in ${head.originals.join(", ") || "the folder of the benchmark"} (questions) and in the folder artifacts of the run (results of tools).`),
     el("form", { method: "dialog" }, el("button", {}, "Close")));
 }

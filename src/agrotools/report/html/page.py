@@ -29,8 +29,6 @@ from agrotools.report.explain import own_name
 from agrotools.report.html.data import Data, head_data, listed_data, lost_points, packed_data, record_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
-    FACETS,
-    TOOL_FAILED,
     Run,
     compared,
     count_shares,
@@ -50,15 +48,15 @@ from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import read_attribution
+from agrotools.scoring.metrics import is_invalid
 
 MOST_LISTED = 50_000
 """Most records that a page lists: a browser takes as many with ease."""
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
-_MODE, _SAMPLE, _VALUE, _MASK, _BLOCK = 1, 2, 4, 5, 8
-"""Columns of an entry of the list: mode, sample, score, facets, block of the details (None: there are none)."""
-_FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
+_VALUE, _BLOCK = 4, 8
+"""Columns of an entry of the list: score, block of the details (None: there are none)."""
 _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
@@ -111,8 +109,6 @@ class Page:
         """Places of the entries on a live page, where they may be replaced."""
         self._modes: dict[str, int] = {}
         self._parts: dict[str, int] = {}
-        self._unsolved: set[int] = set()
-        """Samples on which the oracle lost points."""
         self._prompts = [StoredPrompts(run.folder) for run in runs]
         self._samples: dict[str, list[Any]] = {}
         self._texts: dict[str, int] = {}
@@ -131,7 +127,7 @@ class Page:
                 if record.sample.id in listed:
                     self.write(at, record, scores)
                 progress("report", n_read, self.n_records)
-        self._complete()
+        self._write_block()
 
     def _listed_samples(self) -> set[str]:
         """Return the samples whose records are listed: all, or the first ones with ``MOST_LISTED`` records together."""
@@ -143,14 +139,6 @@ class Page:
         most = MOST_LISTED // len(kinds) if self.n_records > MOST_LISTED else len(names)
         return {*sorted(names)[: max(1, most)]}
 
-    def _complete(self) -> None:
-        """Write what is collected of the last records; mark wrong ones on whose samples the oracle fails, too."""
-        self._write_block()
-        mode, bit = self._modes.get("end-to-end"), 1 << _FACET_BITS[TOOL_FAILED]
-        for row in self.rows if self._unsolved else ():
-            if row[_SAMPLE] in self._unsolved and row[_MODE] == mode and row[_VALUE] is not None and row[_VALUE] < 1:
-                row[_MASK] |= bit
-
     def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
         self._prompts[at].read_on()
@@ -158,7 +146,7 @@ class Page:
             if record := self._runs[at].records.get(key):
                 self.write(at, record, self._runs[at].scores_of(record, live=self._live))
                 self._write_twin(at, record)
-        self._complete()
+        self._write_block()
         self.n_records = len(self.rows)
 
     def _write_twin(self, at: int, record: Record) -> None:
@@ -173,7 +161,7 @@ class Page:
         """Write details and pictures of a record of run number ``at``, and collect its row."""
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
-        data, facets = record_data(record, scores, self._sources[at], prompts)
+        data = record_data(record, scores, self._sources[at], prompts)
         split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
         listed, query = listed_data(record, scores, split), record.sample.query
         value, reason = listed["score"], listed["error"]
@@ -190,7 +178,7 @@ class Page:
             self._sample_number(record, data, query),
             record.epoch,
             value,
-            sum(1 << _FACET_BITS[facet] for facet in facets),
+            int(is_invalid(record)),
             self._parts.setdefault(listed["cause"], len(self._parts)),
             reason,
             None if prompts is None else self._n_blocks,
@@ -200,9 +188,6 @@ class Page:
             data["calls"],
             data["usd"],
         ]
-        is_oracle = self._runs[at].manifest.model == "baseline:oracle" and record.mode == "end-to-end"
-        if is_oracle and record.sample.derivable and value is not None and value < 1:
-            self._unsolved.add(row[_SAMPLE])
         place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self.pictures.fresh():
@@ -323,7 +308,6 @@ class Page:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
         return {
             "modes": [*self._modes],
-            "facets": [*FACETS],
             "parts": [*self._parts],
             "samples": [facts[1:] for facts in self._samples.values()],
             "records": self.rows,

@@ -14,9 +14,8 @@ import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
-from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
+from agrotools.core import AgrotoolsError, Record, Score
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress, number_text
-from agrotools.core.form_item import asked_items
 from agrotools.models.metered import read_spend
 from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
@@ -34,7 +33,6 @@ from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import RunDifference
-from agrotools.text.submission import lacks_form
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
@@ -54,81 +52,6 @@ def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
     steps = record.sample.reference.steps if record.sample.reference else ()
     rows = {row.metric: row for row in scores if row.step == index}
     return not why_wrong(record.actions[index], steps[index] if index < len(steps) else None, rows)
-
-
-TOOL_FAILED = "tool limit"
-FACETS = {
-    "wrong tool": "called a tool that is not in the reference plan",
-    "wrong argument": "called the right tool with an argument that differs from the reference",
-    "missing call": "did not make a call of the reference",
-    "tool error": "a call ended in an error",
-    "unparseable": "output is neither a call nor an answer",
-    "no call": "answered without any call, where the reference has calls",
-    "wrong after error": "a call ended in an error, and the answer is wrong",
-    "calls right": "made all calls of the reference, and the answer is wrong",
-    "no_form": "did not give all values of the answer form",
-    "no answer": "ended without an answer",
-    "answered too early": "answered where a call was expected",
-    TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
-    "invalid": "no reply was received; excluded from all averages",
-}
-"""Facets and their meanings."""
-
-
-def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
-    """Return the facets of one record.
-
-    ``matches``: reference step of each call of its trajectory, None for a call without one. ``differs``: True if an
-    argument of a matched call disagrees with the reference. :data:`TOOL_FAILED` needs the oracle's record of the sample
-    and is not included.
-    """
-    if is_invalid(record):
-        return ["invalid"]
-    facets = (
-        _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, scores, matches, differs)
-    )
-    return [facet for facet in FACETS if facet in facets]
-
-
-def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
-    facets, values = set[str](), {(row.metric, row.step): row.value for row in scores}
-    steps = record.sample.reference.steps if record.sample.reference else ()
-    for index, action in enumerate(record.actions or ()):
-        if isinstance(action, Unparseable):
-            facets.add("unparseable")
-        elif isinstance(action, Halt):
-            facets.add("no answer")
-        elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
-            facets.add("no_form")
-        elif isinstance(action, CallTools) and index < len(steps):
-            if values.get(("tool_acc", index), 1) < 1:
-                facets.add("wrong tool")
-            elif values.get(("arg_acc", index), 1) < 1:
-                facets.add("wrong argument")
-        elif index < len(steps):
-            facets.add("answered too early")
-        elif isinstance(action, CallTools):
-            facets.add("no answer")
-    return facets
-
-
-def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> set[str]:
-    assert record.trajectory is not None
-    trajectory, reference = record.trajectory, record.sample.reference
-    found = {
-        "unparseable": any(step.kind == "unparseable" for step in trajectory.steps),
-        "tool error": any(step.observation and step.observation.error for step in trajectory.steps),
-        "no_form": trajectory.answer is None and trajectory.termination == "no_form",
-        "no answer": trajectory.answer is None and trajectory.termination != "no_form",
-    }
-    if record.mode == "end-to-end" and reference is not None:
-        found["wrong tool"], found["wrong argument"] = None in matches, differs
-        found["missing call"] = not set(range(len(reference.steps))) <= {*matches}
-        if trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
-            found["wrong after error"] = found["tool error"]
-            found["no call"] = not matches and bool(reference.steps)
-            found["calls right"] = not any(found.values())
-    return {facet for facet, holds in found.items() if holds}
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
