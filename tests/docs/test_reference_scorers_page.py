@@ -172,12 +172,12 @@ WITHOUT_MARKS = opened("全池泼洒法对病原杀灭彻底", "全池泼洒法�
 SOIL = opened("pH为6.5的酸性土", "pH为6的酸性土")
 OF_AGRIEVAL = {
     "accuracy": chosen("B", "B", "不知道", "A和C都不对，选B"), "partial": chosen("AC", "A"),
-    "accuracy_lexeval": chosen("C", "Answer: C"), "rouge_l": WITHOUT_MARKS, "rouge_l_normalised": WITHOUT_MARKS,
+    "rouge_l": WITHOUT_MARKS, "rouge_l_normalised": WITHOUT_MARKS,
     "rouge_1": opened("a b", "a c"), "rouge_2": opened("a b c", "a b d"),
     **dict.fromkeys(("hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum"), SOIL),
 }  # fmt: skip
 DIFFERENCES = {metric: text for name in FORMATS for metric, text in prediction_format(name).differences.items()}
-BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "accuracy_lexeval": "accuracy", "rouge_l_normalised": "rouge_l"}
+BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "rouge_l_normalised": "rouge_l"}
 
 
 @pytest.mark.parametrize("name", OF_AGRIEVAL)

@@ -149,18 +149,15 @@ class TextOptions:
         """Return the selected text comparisons."""
         from agrotools.core import UsageError
         from agrotools.plugin.contracts import TextComparisons
-        from agrotools.plugin.installed import plugins
         from agrotools.scoring.embedders import open_embedder
 
         extras = frozenset(self.extra or ())
-        if extras - {SIMILARITY}:
-            known = [SIMILARITY, *(name for plugin in plugins() for name in plugin.scoring.comparisons)]
-            if unknown := sorted(extras.difference(known)):
-                hint = f"known: {', '.join(dict.fromkeys(known))}"
-                raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
+        unknown = sorted(extras - {SIMILARITY})
+        if unknown:
+            raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {SIMILARITY}")
         needs_embedder = self.embedder or self.embedder_path or SIMILARITY in extras
         embedder = open_embedder(self.embedder, self.embedder_path) if needs_embedder else None
-        return TextComparisons(extras - {SIMILARITY}, embedder)
+        return TextComparisons(embedder)
 
 
 @dataclass(frozen=True)

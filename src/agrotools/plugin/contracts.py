@@ -63,7 +63,6 @@ class MetricInfo:
 class TextComparisons(NamedTuple):
     """Text comparisons that a user requests with ``--with`` and ``--embedder``, for metrics that need them."""
 
-    names: frozenset[str] = frozenset()
     embedder: "Embedder | None" = None
 
 
@@ -105,11 +104,8 @@ class Scoring:
     trajectory."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
     """Function that returns all rows of a record with a slot type of the plug-in, replacing the engine's."""
-    comparisons: Mapping[str, str] = field(default_factory=dict)
-    """Names for ``--with``, each with a description of what it adds."""
     check_comparisons: Callable[[TextComparisons], object] | None = None
-    """Function that raises :class:`~agrotools.core.UsageError` if a requested comparison is unknown or not
-    installed."""
+    """Function that raises :class:`~agrotools.core.UsageError` if a requested comparison is unknown."""
     tally: Callable[[], ModeTally] | None = None
     published: "Callable[[PublishedRun], PublishedFigures | None] | None" = None
     """Function that returns the paper's metrics for a run on the benchmark, or None if the mode has none."""

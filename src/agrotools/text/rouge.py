@@ -10,15 +10,9 @@ revisited"): one integer holds a row of the usual table, one bit per element.
 """
 
 import string
-import warnings
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache
-from typing import Any
 
-from agrotools.core.base import import_of_extra
-from agrotools.core.files import cache_dir
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 LONGEST = 20_000
@@ -122,28 +116,3 @@ def common_places(
         if most_steps is not None and steps > most_steps:
             return None
     return places
-
-
-# --- Chinese word segmentation ---------------------------------------------------------------------------------------
-
-
-@cache
-def jieba_cutter() -> tuple[Any, str]:
-    """Return a jieba tokenizer with its dictionary loaded, and the version of jieba.
-
-    Raises:
-        UsageError: jieba is not installed.
-    """
-    with warnings.catch_warnings():
-        # jieba has string escapes that newer Python versions warn about, and imports pkg_resources if it is installed.
-        warnings.simplefilter("ignore")
-        jieba = import_of_extra("jieba", "zh", "Chinese word segmentation needs jieba")
-        jieba.setLogLevel("CRITICAL")
-        cutter = jieba.Tokenizer()
-        # By default jieba caches its compiled dictionary in a shared folder, where any user could replace it.
-        folder = cache_dir("jieba")
-        with suppress(OSError):  # without the folder the dictionary is rebuilt each time
-            folder.mkdir(parents=True, exist_ok=True)
-        cutter.tmp_dir = str(folder)
-        cutter.initialize()
-    return cutter, str(jieba.__version__)

@@ -31,7 +31,6 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks.agrieval.lexeval import f_of_rouge, shared_words
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
 from agrotools.core.base import install_command
 from agrotools.core.files import read_table
@@ -233,6 +232,21 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
         f_of_rouge(len(pairs & other_pairs), len(other_pairs), len(pairs)),
         f_of_rouge(len(shared), len(other_words), len(words)),
     )
+
+
+def f_of_rouge(both: int, n_answer: int, n_reference: int) -> float:
+    """Return the F1 of the package ``rouge``, from numbers of distinct words or pairs of words."""
+    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
+    return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
+
+
+def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None) -> set[str] | None:
+    """Return the distinct words of the longest common subsequence that the package ``rouge`` finds.
+
+    None if its search takes more than ``most_steps`` calls.
+    """
+    places = common_places(reference, answer, first_at_ties=False, most_steps=most_steps)
+    return None if places is None else {reference[place] for place in places}
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:

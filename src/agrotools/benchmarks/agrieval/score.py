@@ -1,8 +1,8 @@
 """Scores of examination questions: option letters, and texts compared with a reference text.
 
 The definitions are those of AgriEval (arXiv 2507.21773): a question with several correct options counts only if exactly
-these are given; ROUGE-L is computed over characters with alpha 1. Additional metrics are a partial credit, the accuracy
-with LexEval's public parsing rule, and ROUGE-L without punctuation.
+these are given; ROUGE-L is computed over characters with alpha 1. Additional metrics are a partial credit and ROUGE-L
+without punctuation.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval import lexeval, published_scorer
+from agrotools.benchmarks.agrieval import published_scorer
 from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot, has_text
 from agrotools.core import FrozenModel, Record, Score, Trajectory, UsageError
 from agrotools.plugin.contracts import JudgedMetric, Judging, Scoring, TextComparisons
@@ -23,16 +23,13 @@ from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
 VERSION = "1"
-READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
+READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_published")
 PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in ROUGES)
 """Overlap metrics that AgriEval's own code computes for open questions without a model."""
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised", *PUBLISHED_ROUGES)
-ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
 SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
 """Cosine metrics by the name of their embedder."""
 JUDGE = "agrieval.judge"
-ROUGE_NAME = "rouge-l-lexeval"
-"""Name of LexEval's ROUGE-L for ``--with``."""
 
 
 def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
@@ -41,13 +38,13 @@ def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, s
     Raises:
         UsageError: there is no metric for the embedder.
     """
-    metrics = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in comparisons.names else {}
-    if (embedder := comparisons.embedder) is None:
-        return metrics
+    embedder = comparisons.embedder
+    if embedder is None:
+        return {}
     if embedder.name not in SIMILARITIES:
         fault = f"open questions are not compared by the embedder {embedder.name}"
         raise UsageError(fault, hint=f"known: {', '.join(SIMILARITIES)}")
-    return {**metrics, SIMILARITIES[embedder.name]: embedder.similarity}
+    return {SIMILARITIES[embedder.name]: embedder.similarity}
 
 
 def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
@@ -94,13 +91,13 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
     """Return the parsed answer and its :data:`READ_METRICS`, each 0 to 1."""
     read = read_choices(answer, slot.options, slot.kind)
     read_letters, right = set(read.letters), set(slot.value)
-    lexeval_read = lexeval.extract(answer)
     reading: dict[str, JsonValue] = {"value": [*read.letters], "rule": read.rule, "candidate": read.candidate[:120]}
-    reading |= {"lexeval": lexeval_read, **({"ambiguous": True} if read.ambiguous else {})}
+    if read.ambiguous:
+        reading["ambiguous"] = True
     partial = len(read_letters) / len(right) if read_letters <= right else 0.0
     letters = "".join(slot.value)
     theirs = published_scorer.credit(answer, slot.options, slot.kind, letters)
-    values = (float(read_letters == right), partial, float(lexeval_read == letters), theirs)
+    values = (float(read_letters == right), partial, theirs)
     return reading, dict(zip(READ_METRICS, values, strict=True))
 
 
@@ -262,10 +259,5 @@ class _Question:
         return float(len(self.answers) == 1 and frozenset[str]() not in self.answers)
 
 
-SCORING = Scoring(
-    score_record=score_record,
-    comparisons={ROUGE_NAME: "ROUGE-L of open questions by words of jieba, as LexEval has it (extra zh)"},
-    check_comparisons=optional_metrics,
-    tally=OptionPlacesTally,
-)
+SCORING = Scoring(score_record=score_record, check_comparisons=optional_metrics, tally=OptionPlacesTally)
 JUDGING = Judging(metrics={JUDGE: JudgedMetric(has_text)}, questions=_questions, calibrated=JUDGE)
