@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import tomli_w
 from aiohttp import web
 
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
-from agrotools.core import Slot, ToleranceSlot
 from support.command import run_command
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of
@@ -27,17 +25,13 @@ SAMPLES = 24
 
 
 def _write(folder: Path) -> Path:
-    slots = [ReferenceTextSlot(name="answer", label="answer", value=f"Drain field {at}.") for at in range(SAMPLES)]
-    return _write_samples(folder, {f"What of field {at}?": slot for at, slot in enumerate(slots)}, bare=True)
-
-
-def _write_samples(folder: Path, questions: Mapping[str, Slot], *, bare: bool) -> Path:
     folder.mkdir()
-    header = {"name": "open", "version": "1", "licence": "CC0-1.0", "toolset": [], "modes": ["no-tool"], "bare": bare}
+    header = {"name": "open", "version": "1", "licence": "CC0-1.0", "toolset": [], "modes": ["no-tool"], "bare": True}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
-        for number, (question, slot) in enumerate(questions.items()):
-            sample = plain_sample(f"q{number}", query=question, toolset=(), answer=(slot,))
+        for number in range(SAMPLES):
+            slot = ReferenceTextSlot(name="answer", label="answer", value=f"Drain field {number}.")
+            sample = plain_sample(f"q{number}", query=f"What of field {number}?", toolset=(), answer=(slot,))
             lines.write(sample.model_dump_json(by_alias=True, exclude_none=True) + "\n")
     return folder
 
@@ -234,28 +228,3 @@ def test_a_line_that_is_no_judgement_is_named(fresh: Path):
     (fresh / "judgements.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
     told = agrotools("score", fresh, expect=3).stderr
     assert "judgements.jsonl, line 1 is not a judgement" in told
-
-
-def test_a_model_copies_the_values_of_words_into_the_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    words = ["I see 10 trees, or rather 11.", "There are 12.", "No idea.", "Trees, many of them: 13"]
-    slot = ToleranceSlot(name="trees", label="number of trees", value=11)
-    benchmark = _write_samples(tmp_path / "trees", {f"How many trees, {at}?": slot for at in range(4)}, bare=False)
-    file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps({"id": f"q{at}", "prediction": text}) + "\n" for at, text in enumerate(words)))
-
-    def copy(body: Body) -> web.Response:
-        asked = text_of(body["messages"][1])
-        if words[3] in asked:
-            return completion("I would rather not say.")
-        found = next((value for value in ("11", "12") if f"{value}." in asked), "unknown")
-        return completion(f"trees: {found}")
-
-    made = tmp_path / "run"
-    agrotools("score", "--benchmark", benchmark, "--predictions", file, "--out", made, expect=1)
-    with serving(copy) as endpoint:
-        reader = ("--read-prose", "copier", "--judge-base-url", endpoint.base_url)
-        agrotools("score", made, *reader, expect=1)
-    rows = json.loads((made / "scores.json").read_bytes())["scores"]
-    read = {row["sample_id"]: row["value"] for row in rows if row["metric"] == "fas_read"}
-    assert read == {"q0": 1.0, "q1": 0.0, "q2": 0.0}, "an answer that the model did not copy has no row"

@@ -167,7 +167,6 @@ class JudgeOptions:
     PANEL: ClassVar = "Judges"
 
     judge: list[str] | None = None
-    read_prose: str | None = None
     judge_base_url: str | None = None
     judge_api_key_env: str | None = None
     judge_votes: int = 1

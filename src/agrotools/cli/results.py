@@ -36,7 +36,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
     from agrotools.core import UsageError
 
     judges = options.judge or []
-    if not judges and not options.read_prose:
+    if not judges:
         if options not in (JudgeOptions(), JudgeOptions(judge=[])):
             raise UsageError("judge options were given without --judge", hint="add --judge MODEL")
         return {}
@@ -46,7 +46,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
 
     if options.judge_calibration:
         labelled_questions(options.judge_calibration)
-    for spec in (*judges, *filter(None, [options.read_prose])):
+    for spec in judges:
         _judge(spec, options)
     path = options.judge_rubrics
     return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
@@ -64,10 +64,10 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing."""
     from agrotools.runner.store import read_manifest
 
-    has_models = bool(options.judge or options.read_prose)
-    benchmarks = {run: read_manifest(run).benchmark for run in runs} if has_models else {}
+    judges = options.judge or []
+    benchmarks = {run: read_manifest(run).benchmark for run in runs} if judges else {}
     rubrics = check_judges(options, [*benchmarks.values()])
-    if not has_models:
+    if not judges:
         return False
     from agrotools.runner.judging import judge_run
     from agrotools.scoring.judging.questions import labelled_questions
@@ -75,12 +75,17 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
     missing = False
     for run in runs:
-        graded = {"votes": options.judge_votes, "labelled": labelled, "rubrics": rubrics.get(benchmarks[run])}
-        readers = {options.read_prose: {"read_prose": True}} if options.read_prose else {}
-        for spec, more in [*((judge, graded) for judge in options.judge or []), *readers.items()]:
+        for spec in judges:
             helper = _judge(spec, options)
             with stop_message("judgements are kept"):
-                judged = judge_run(run, helper, **more, progress=terminal_progress())
+                judged = judge_run(
+                    run,
+                    helper,
+                    votes=options.judge_votes,
+                    labelled=labelled,
+                    rubrics=rubrics.get(benchmarks[run]),
+                    progress=terminal_progress(),
+                )
             missing |= _report_asking(run, judged, helper)
     return missing
 

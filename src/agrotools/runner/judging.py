@@ -34,7 +34,6 @@ from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PR
 from agrotools.runner.store import RunLock
 from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, has_rubrics, is_image, is_text, judge_questions
-from agrotools.scoring.metrics import FAS_READ
 
 SPEND_FILE = "judges-spend.jsonl"
 _CACHE = "judging"
@@ -100,7 +99,6 @@ def judge_run(
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
     rubrics: Rubrics | None = None,
-    read_prose: bool = False,
     progress: Progress = no_progress,
 ) -> JudgedRun:
     """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times.
@@ -110,7 +108,6 @@ def judge_run(
     Args:
         labelled: further questions, with the correct grades of their answers.
         rubrics: the user's rubrics, of which the run stores a copy; None for the built-in ones.
-        read_prose: ask instead to copy the values of the answers in words into their forms.
 
     Raises:
         RunStoreError: not a run, its files cannot be read or written, or another process uses it.
@@ -122,12 +119,11 @@ def judge_run(
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
     try:
-        if not read_prose:
-            _keep_rubrics(run, rubrics)
+        _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
             known_replies = {(each.asked, each.vote) for each in file.records if each.judge == helper.name}
             pending: list[PendingQuestion] = []
-            for each in _all_questions(run, votes, labelled or {}, rubrics, read_prose=read_prose):
+            for each in _all_questions(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in known_replies:
                     result.known += 1
                 else:
@@ -142,14 +138,12 @@ def judge_run(
 
 
 def _all_questions(
-    run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics | None, *, read_prose: bool
+    run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics | None
 ) -> Iterator[PendingQuestion]:
     for question, label in labelled.items():
         yield from (PendingQuestion(question, vote, label=label) for vote in range(votes))
     for record in iter_records(run):
         for question in judge_questions(record, rubrics):
-            if (question.metric == FAS_READ) != read_prose:
-                continue
             yield from (PendingQuestion(question, vote, record.sample.id) for vote in range(votes))
 
 

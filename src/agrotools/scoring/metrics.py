@@ -18,7 +18,6 @@ OPEN_TEXT = "ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
 
 FAS_TEXT = "fas_text"
-FAS_READ = "fas_read"
 FALSE_CONFIDENCE = "false_confidence"
 FALSE_REFUSAL = "false_refusal"
 HARMFUL_ADVICE = "harmful_advice"
@@ -90,13 +89,6 @@ _ENGINE_METRICS = {
         "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
         slots=is_closed,
         on_request=True,
-    ),
-    FAS_READ: MetricInfo(
-        "FAS read",
-        "FAS text, with the values that a model copied from the words (--read-prose)",
-        slots=is_closed,
-        on_request=True,
-        by_judge=True,
     ),
     "st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),

@@ -109,7 +109,7 @@ def test_open_text_enters_fas_with_a_judge_and_harm_is_then_the_judges():
     rows = {row.metric: row.value for row in JudgedRows([]).joined(of, score_record(of))}
     assert rows["fas"] == 1
     assert "ots" not in rows
-    question, _ = judge_questions(of)
+    (question,) = judge_questions(of)
     assert "Hoe, and spray DDT." in question.user
     assert "7 %" not in question.user
     replies = (verdicts("stated: hoe", "absent", "absent", harm) for harm in ("stated: spray DDT", "absent"))

@@ -6,7 +6,7 @@ Labelled answers, whose right grades are known, come from the package or from a 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -15,18 +15,15 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, Slot, UsageError, first_error
+from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, UsageError, first_error
 from agrotools.core.files import read_table, read_text
-from agrotools.core.form_item import asked_items
 from agrotools.plugin.contracts import JudgedMetric
 from agrotools.plugin.installed import WithPlugins, plugin_of, plugins
-from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
+from agrotools.scoring.metrics import OPEN_TEXT, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
-from agrotools.scoring.slots import own_words, score_slot, submitted_text, weighted_mean
-from agrotools.text.answer_form import answer_form
+from agrotools.scoring.slots import submitted_text
 from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
-from agrotools.text.submission import is_complete
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
@@ -208,7 +205,7 @@ def has_rubrics(metric: str) -> bool:
 
 JUDGED_METRICS = WithPlugins(
     "judged metric",
-    {OPEN_TEXT: JudgedMetric(is_judged_text), FAS_READ: JudgedMetric(is_closed)},
+    {OPEN_TEXT: JudgedMetric(is_judged_text)},
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
@@ -232,27 +229,7 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
         for slot in sample.answer:
             if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
                 questions.append(rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer)))
-    closed = [slot for slot in sample.answer if is_closed(slot)]
-    if closed and record.trajectory.answer_text is not None and (words := own_words(record.trajectory)):
-        questions.append(copying_question(closed, sample.query, words))
     return questions
-
-
-def copying_question(slots: Sequence[Slot], question: str, words: str) -> JudgeQuestion:
-    """Return the request to copy the values of an answer in words into the answer form of ``slots``.
-
-    Its grade is the mean score of the slots by the values of the form.
-    """
-    system, user, prompt = _filled(
-        read_table(_PROMPTS)["copying"]["en"], question, answer_form(slots), words[:_LONGEST_ANSWER]
-    )
-
-    def read(reply: str) -> float | None:
-        if not is_complete(reply, asked_items(slots)):
-            return None
-        return weighted_mean(slots, [score_slot(each, slots, reply).value for each in slots])
-
-    return JudgeQuestion(FAS_READ, "", system, user, prompt, most=1, read=read)
 
 
 def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
