@@ -1,31 +1,17 @@
 """``agrotools attribute`` on run folders of a small benchmark."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from agrotools import Run
-from agrotools.analysis.tool_noise import tool_noise
-from agrotools.benchmarks.field.pack import read_samples
-from agrotools.core import (
-    AbstainSlot,
-    Observation,
-    Record,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Sample,
-    SampleFile,
-    ToleranceSlot,
-)
+from agrotools.core import AbstainSlot, Record
 from agrotools.scoring.attribution import read_attribution
 from agrotools.scoring.slots import NO_TWIN
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, write_run
-from support.openai_server import Body, completion, serving, text_of
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process
@@ -85,13 +71,24 @@ def test_a_split_of_other_records_is_out_of_date(run: Path, tmp_path: Path):
     assert "run" in stored()
 
 
+def test_a_split_that_an_older_version_wrote_is_read(run: Path, tmp_path: Path):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    assert run_command("attribute", copy, "--data-root", run.parent).returncode == 0
+    current, _ = read_attribution(copy)
+    older = json.loads((copy / "attribution.json").read_text())
+    older |= {"rerun": True, "joint": [{"parts": ["arguments", "reading"], "points": 1.0}], "tool_noise": {"n": 24}}
+    older["samples"][0]["joint"] = ["arguments", "reading"]
+    (copy / "attribution.json").write_text(json.dumps(older))
+    assert read_attribution(copy) == (current, "")
+
+
 def test_without_the_benchmark_no_tool_is_run(run: Path):
     before = json.loads(run_command("attribute", run, "--json").stdout)
     folder = run.parent / "sums"
     folder.rename(run.parent / "elsewhere")
     try:
         done = run_command("attribute", run, "--json")
-        assert run_command("attribute", run, "--rerun").returncode == 2
     finally:
         (run.parent / "elsewhere").rename(folder)
     found = json.loads(done.stdout)
@@ -118,96 +115,3 @@ def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tm
     assert attribution.run.score == pytest.approx(100 * mode.metrics["fas"].overall.value, abs=1e-5)
     assert attribution.run.score == pytest.approx(100 / 6, abs=1e-5)
     assert mode.counts.without_twin == 1
-
-
-def careless(body: Body) -> web.Response:
-    """A model that divides by three instead of two, and then writes something else."""
-    results = [message for message in body["messages"] if message["role"] == "tool"]
-    if not results:
-        field = re.search(r"gave ([\d.]+) and ([\d.]+)", " ".join(map(text_of, body["messages"])))
-        variables = {"a": float(field[1]), "b": float(field[2])}
-        return completion(calls=[("calculate", json.dumps({"expression": "a + b", "variables": variables}))])
-    if len(results) == 1:
-        total = re.search(r'"value": ?([\d.]+)', text_of(results[0]))
-        assert total is not None, results[0]
-        return completion(
-            calls=[("calculate", json.dumps({"expression": "s / 3", "variables": {"s": float(total[1])}}))]
-        )
-    return completion("mean: 99 t/ha")
-
-
-def test_a_model_is_asked_again_only_after_its_price_is_accepted(tmp_path: Path):
-    write_sums(tmp_path / "sums", 3)
-    run = tmp_path / "run"
-    with serving(careless) as endpoint:
-        model = ("-m", "m", "--base-url", endpoint.base_url, "--protocol", "tool-calling", "--price", "1/2")
-        done = run_command("eval", tmp_path / "sums", *model, "--mode", "end-to-end", "--out", run, "--yes")
-        assert done.returncode == 0, done.stderr
-        before = json.loads(run_command("attribute", run, "--json").stdout)
-        assert before["run"]["parts"] == {"arguments": 50.0, "reading": 50.0}
-        assert before["joint"][0]["parts"] == ["arguments", "reading"]
-        sent = len(endpoint.requests)
-        refused = run_command("attribute", run, "--rerun", "--price", "1/2")
-        assert refused.returncode == 2
-        assert "about 6 requests" in refused.stderr
-        assert "1.00/2.00 USD per million tokens" in refused.stderr
-        assert len(endpoint.requests) == sent
-        done = run_command("attribute", run, "--rerun", "--price", "1/2", "--yes", "--json")
-        assert done.returncode == 0, done.stderr
-        assert len(endpoint.requests) == sent + 6, "one other sequence of results for each sample, and its form"
-    after = json.loads(done.stdout)
-    assert (after["run"]["parts"], after["joint"]) == ({"arguments": 50.0, "reading": 50.0}, [])
-
-
-def counting_sample(at: int, ratio: float) -> Sample:
-    """Trees times 2 of one picture; the count is off by ``ratio``, the share of weeds is right."""
-    true = 40 + at
-    steps = (
-        ReferenceStep(
-            tool="count_objects", arguments={"image": "a.jpg", "target": "tree"}, truth={"count": true},
-            observation=Observation(result={"count": round(true * ratio)}),
-        ),
-        ReferenceStep(
-            tool="measure_crop_weed_area", arguments={"image": "a.jpg"}, truth={"weed_pct": 5.0},
-            observation=Observation(result={"weed_pct": 5.0}),
-        ),
-        ReferenceStep(
-            tool="calculate", truth={"value": 2.0 * true + 5},
-            arguments={
-                "expression": "2 * n + w",
-                "variables": {
-                    "n": {"$ref": "steps[0].observation.count", "value": round(true * ratio)},
-                    "w": {"$ref": "steps[1].observation.weed_pct", "value": 5.0},
-                },
-            },
-            observation=Observation(result={"value": 2.0 * round(true * ratio) + 5}),
-        ),
-    )  # fmt: skip
-    answer = ToleranceSlot.model_validate(
-        {"name": "n", "label": "n", "value": 2 * true + 5, "from": "steps[2].observation.value", "rel_tol": 0.14}
-    )
-    return Sample(
-        id=f"s{at}", query="?", files=(SampleFile(name="a.jpg", path=f"{at}.jpg", kind="image"),), family="CM",
-        task_type="tree_counting", answer_type="tolerance", template="t", source="made", cluster=f"c{at}",
-        toolset=("count_objects", "measure_crop_weed_area", "calculate"), answer=(answer,),
-        reference=ReferenceTrajectory(steps=steps),
-    )  # fmt: skip
-
-
-def test_scores_fall_with_the_errors_of_tools_drawn_from_other_clusters():
-    found = tool_noise([counting_sample(at, 1.2) for at in range(30)], draws=4)
-    assert found.predicted == found.recorded == 0
-    assert found.tools["count_objects"].scores == {"0.0": 100, "0.5": 100, "1.0": 0, "2.0": 0}
-    assert (found.tools["count_objects"].gain, found.tools["measure_crop_weed_area"].gain) == (100, 0)
-    assert "calculate" not in found.tools, "it follows from its arguments"
-    # Only one cluster has an error; whatever is drawn for it comes from the others.
-    samples = [counting_sample(at, 1.2 if at == 7 else 1.0) for at in range(30)]
-    alone = tool_noise([samples[7]], samples, draws=8)
-    assert (alone.predicted, alone.recorded) == (100, 0)
-
-
-def test_the_predicted_ceiling_of_field_is_near_that_of_the_tools():
-    found = tool_noise(read_samples(), scales=(1.0,), draws=4)
-    assert found.n > 400
-    assert found.recorded > 80, "the oracle reaches 87"
-    assert abs(found.predicted - found.recorded) <= 3

@@ -312,37 +312,6 @@ def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     assert points(record, tools) == {TREES: 50.0}
 
 
-def test_joint_parts_are_named_where_the_model_was_not_asked_again():
-    tools = Tools(count=3)
-    shares = shares_of(record_of(tools, answer=misread), tools)
-    assert shares.joint == (TREES, "reading")
-    assert "--rerun" in shares.reason
-    assert shares_of(record_of(tools), tools).joint == ()
-
-
-@pytest.mark.parametrize(
-    ("slip", "value"),
-    [(0, lambda fixed: float(TREES in fixed)), (7, lambda fixed: float({TREES, "reading"} <= fixed))],
-    ids=["reads the truth right", "misreads again"],
-)
-def test_a_model_that_is_asked_again_decides_what_it_reads(slip: int, value: Callable[[frozenset[str]], float]):
-    tools, asked = Tools(count=3), list[float]()
-
-    async def ask(history: tuple[Step, ...]) -> str:
-        observation = history[-1].observation
-        asked.append(float(str(observation.result["value"])))
-        return f"total: {asked[-1] + slip}"
-
-    record = record_of(tools, answer=misread)
-    game = SampleGame(record, score_record(record), tools)
-    game.ask_again(ask)
-    shares = asyncio.run(game.shares())
-    found = {part: float(100 * share) for part, share in shares.shares.items() if share}
-    assert found == by_hand([TREES, "reading"], value)
-    assert set(asked) == {30.0}, "the model is not asked about what it saw already"
-    assert shares.joint == ()
-
-
 def test_an_answer_to_an_unanswerable_question():
     slot_ = AbstainSlot.model_validate(
         {"name": "abstain", "label": "l", "reason": "no_scale", "asks": [COUNT.model_dump(by_alias=True)]}

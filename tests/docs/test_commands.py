@@ -46,11 +46,7 @@ NOT_RUN = {
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
-REFUSED = {
-    r"^agrotools gate |attribute RUN --rerun|RUN --until-decided": 2,
-    r" check ": 1,
-    r"identify_weed|diagnose_pest_disease": 3,
-}
+REFUSED = {r"^agrotools gate |RUN --until-decided": 2, r" check ": 1, r"identify_weed|diagnose_pest_disease": 3}
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {"agrotools build --source hf=hf --out again": ["agrotools export my-benchmark --format hf --out hf"]}
 """Commands that need what others write."""

@@ -4,31 +4,22 @@ import asyncio
 import os
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
 import orjson
 
-from agrotools.agents import ModelAgent
 from agrotools.analysis.counterfactual import RunCall, SampleGame
-from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
-from agrotools.core import AgrotoolsError, Answer, CallTools, Observation, Record, Score, Step, ToolCall, UsageError
+from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall, UsageError
 from agrotools.core.base import Progress, RunStoreError, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
-from agrotools.models.metered import most_output_tokens
-from agrotools.runner.build import prepare_run, stored_options
-from agrotools.runner.config import EvalConfig
-from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, closing_request, request_tokens
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
-from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import SCORES_FILE, stored_split
 from agrotools.runner.store import read_manifest
@@ -87,23 +78,13 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
 
 
 def attribute_run(
-    run: Path,
-    *,
-    data_root: Path | None = None,
-    workers: int = 2,
-    rerun: "Rerun | None" = None,
-    noise: bool = False,
-    progress: Progress = no_progress,
+    run: Path, *, data_root: Path | None = None, workers: int = 2, progress: Progress = no_progress
 ) -> Attribution:
     """Return the attribution of a run, and write it to ``attribution.json`` and ``scores.json``.
 
-    Args:
-        rerun: asks the model again where replaced parts change what it sees; None: it is not asked.
-        noise: also predict the score by the error of each tool (:mod:`agrotools.analysis.tool_noise`).
-
     Raises:
         RunStoreError: not a run folder, or one that cannot be written;
-        UsageError: no record can be attributed, or the model cannot be asked again.
+        UsageError: no record can be attributed.
     """
     opened, hashed = open_run(run, data_root, progress), records_hash(run)
     if not os.access(run, os.W_OK):
@@ -114,48 +95,14 @@ def attribute_run(
         raise UsageError(
             f"nothing in {run} can be attributed: {reasons}", hint="run a benchmark with tools in mode end-to-end"
         )
-    results = asyncio.run(_attribute(records, opened, workers, progress, rerun))
-    attribution = attribution_of(
-        results, records=hashed, rerun=rerun is not None, left_out=left_out, notes=opened.notes
-    )
-    if noise:
-        samples = {record.sample.id: record.sample for record, _, _ in records}
-        others = opened.benchmark.samples if opened.benchmark else None
-        predicted = tool_noise([*samples.values()], others, progress=progress)
-        attribution = attribution.model_copy(update={"tool_noise": predicted})
+    results = asyncio.run(_attribute(records, opened, workers, progress))
+    attribution = attribution_of(results, records=hashed, left_out=left_out, notes=opened.notes)
     write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
     with suppress(FileNotFoundError, ValueError, TypeError):  # a damaged file is written anew by `agrotools score`
         scores = orjson.loads((run / SCORES_FILE).read_bytes())
         scores["attribution"] = stored_split(run)  # the same without its samples
         write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
     return attribution
-
-
-@dataclass(frozen=True)
-class Rerun:
-    """Requests to the model of a run: options of its endpoint, and a callback that may refuse the estimated cost."""
-
-    confirm: Callable[[Estimate], None]
-    api_key_env: str | None = None
-    price: str | None = None
-    budget: float | None = None
-
-    def source(self, opened: AttributedRun) -> PolicySource:
-        """Return the policy of a run.
-
-        Raises:
-            UsageError: it cannot be asked again.
-        """
-        manifest, benchmark = opened.manifest, opened.benchmark
-        if benchmark is None or is_agent(manifest.model) or replayed_run(manifest.model):
-            reason = (
-                opened.notes[0] if benchmark is None else f"{manifest.model} cannot be shown calls that it did not make"
-            )
-            raise UsageError(f"--rerun: {reason}", hint="omit --rerun: joint parts are then reported as such")
-        baseline = {"seed": manifest.seed} if is_baseline(manifest.model) else {"protocol": manifest.protocol}
-        asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
-        fields = {**baseline, **stored_options(manifest), "mode": "end-to-end", **asked}
-        return prepare_run(EvalConfig.model_validate(fields), benchmark).source
 
 
 def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[str, int]]:
@@ -188,105 +135,31 @@ def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[st
 
 
 async def _attribute(
-    records: Sequence[tuple[Record, list[Score], bool]],
-    opened: AttributedRun,
-    workers: int,
-    progress: Progress,
-    rerun: Rerun | None,
+    records: Sequence[tuple[Record, list[Score], bool]], opened: AttributedRun, workers: int, progress: Progress
 ) -> list[Shares]:
-    source = rerun.source(opened) if rerun else None
-    games: dict[int, SampleGame] = {}
-    asked: list[tuple[int, tuple[Step, ...]]] = []
+    """Return the shares of each record, a few records at a time."""
+    free, done = asyncio.Semaphore(_IN_WORK), 0
+    progress("samples", 0, len(records))
 
-    async def note(at: int, history: tuple[Step, ...]) -> None:
-        """Count a request instead of sending it."""
-        asked.append((at, history))
-
-    async def play(at: int) -> Shares:
-        record, scores, twin_refused = records[at]
-        with TemporaryDirectory(prefix="agrotools-") as scratch:
-            game = games[at] = SampleGame(
-                record, scores, call_runner(record, opened, executor, Path(scratch)), twin_refused=twin_refused
-            )
-            if rerun:
-                game.ask = partial(note, at)
-            return await game.shares()
+    async def play(record: Record, scores: list[Score], twin_refused: bool) -> Shares:
+        nonlocal done
+        async with free:
+            with TemporaryDirectory(prefix="agrotools-") as scratch:
+                run_call = call_runner(record, opened, executor, Path(scratch))
+                shares = await SampleGame(record, scores, run_call, twin_refused=twin_refused).shares()
+        done += 1
+        progress("samples", done, len(records))
+        return shares
 
     manifest, cache = opened.manifest, ResultCache(cache_dir("tool-results"))
     backends = {name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)}
     async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
-        results = await _each(play, range(len(records)), "samples", progress)
-    if rerun is None or source is None or not asked:
-        return results
-    rerun.confirm(await _expected(source, asked, records, opened))
-    with accounted(source, opened.run, cache=None) as accounts:
         try:
-            return await _each(
-                partial(_play_again, accounts.source, games, opened), range(len(records)), "samples, asking", progress
-            )
-        finally:
-            if source.model is not None:
-                await source.model.close()
-
-
-async def _each(
-    act: Callable[[int], Awaitable[Shares]], places: Sequence[int], what: str, progress: Progress
-) -> list[Shares]:
-    """Return the result of ``act`` for each place, a few at a time."""
-    free, done = asyncio.Semaphore(_IN_WORK), 0
-    progress(what, 0, len(places))
-
-    async def one(at: int) -> Shares:
-        nonlocal done
-        async with free:
-            shares = await act(at)
-        progress(what, done := done + 1, len(places))
-        return shares
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(at)) for at in places]
-    except* AgrotoolsError as failed:
-        raise failed.exceptions[0] from None
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(play(*each)) for each in records]
+        except* AgrotoolsError as failed:
+            raise failed.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], opened: AttributedRun, at: int) -> Shares:
-    assert opened.benchmark is not None
-    record = games[at].record
-    view = opened.benchmark.view(opened.benchmark.prepare(record.sample), "end-to-end")
-
-    async def ask(history: tuple[Step, ...]) -> str | None:
-        action = await source.make(record.sample, "end-to-end", record.epoch).act(view, history)
-        return action.text if isinstance(action, Answer) else None if isinstance(action, CallTools) else ""
-
-    games[at].ask_again(ask)
-    return await games[at].shares()
-
-
-async def _expected(
-    source: PolicySource,
-    asked: Sequence[tuple[int, tuple[Step, ...]]],
-    records: Sequence[tuple[Record, list[Score], bool]],
-    opened: AttributedRun,
-) -> Estimate:
-    """Return the estimated tokens and cost of ``asked``, from some of them."""
-    each, tokens, most = 0.0, 0.0, 0
-    sampled = Random(0).sample(asked, min(len(asked), RENDERED))
-    for at, history in sampled:
-        sample = records[at][0].sample
-        agent = source.make(sample, "end-to-end", 0)
-        if isinstance(agent, ModelAgent) and source.base_url and opened.benchmark is not None:
-            view = opened.benchmark.view(opened.benchmark.prepare(sample), "end-to-end")
-            first = await request_tokens(view, history, agent, source.price)
-            closing, further = closing_request(view, agent, first)
-            tokens += (first + further) / len(sampled)
-            each += (1 + closing) / len(sampled)
-            most = most_output_tokens(agent.settings)
-    n, price = round(len(asked) * (each or 1)), source.price
-    a_request = round(tokens / (each or 1))
-    low, high = (n * price.usd(a_request, out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
-    return Estimate(source.name, n, n * a_request, (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:

@@ -76,21 +76,15 @@ from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import shows_no_answer
 
-Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
-"""Function that asks the model for its answer after these calls and results; it returns None if there is none."""
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
 
 _UNREAD = ("no form", "not a number", "neither yes nor no", "several different values")
 """Rules of readings without a value."""
-NOT_ASKED = "until the model is asked again (--rerun)"
-NOT_CALLED = "because it is not known what the model would call after other results"
-NO_TRUTH = "because the truth between these tools is not known"
-NOT_RUN = "because the tool cannot be run again"
 
 
-class JointError(Exception):
+class InseparableError(Exception):
     """Parts that cannot be told apart, because a result between them is not known."""
 
     def __init__(self, parts: Parts) -> None:
@@ -110,7 +104,6 @@ class Outcome:
     true: bool = False
     known: Parts | None = None
     observation: Observation | None = None
-    call: ToolCall | None = None
 
 
 class SampleGame:
@@ -144,10 +137,6 @@ class SampleGame:
         self._runs: dict[str, Observation | None] = {}
         self._text_scores: dict[tuple[str, str], Fraction] = {}
         self._reading = [self._reading_of(slot) for slot in self.slots]
-        self._not_run: set[str] = set()
-        self._answers: dict[str, str | None] = {}
-        self.ask: Ask | None = None
-        """Set to ask the model again where results change before its answer."""
 
     async def shares(self) -> Shares:
         """Return the Shapley value of each part."""
@@ -166,12 +155,11 @@ class SampleGame:
                     frozenset(members): await self._value(Parts().union(*(names[name] for name in members)), lost)
                     for members in subsets
                 }
-            except JointError as error:
+            except InseparableError as error:
                 merged.append(error.parts)
             else:
                 break
         shares = shapley_values([*names], values)
-        joint, reason = self._joint({part for part, share in shares.items() if share})
         if self._twin_refused:
             shares[READING] = shares.get(READING, Fraction(0)) + 1
         return Shares(
@@ -180,31 +168,7 @@ class SampleGame:
             task=sample.task_type,
             cluster=sample.cluster or sample.id,
             shares=shares,
-            joint=joint,
-            reason=reason,
         )
-
-    def ask_again(self, ask: Ask) -> None:
-        """Ask the model from now on; results of tools are kept."""
-        self.ask = ask
-        self._answers.clear()
-
-    def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
-        """Return the parts that share points by assumption, and why."""
-        before = {part for part in sharing if part not in (READING, FORM)}
-        misread = READING in sharing and "misread" in self._reading and self.ask is None
-        miscalled = ARGUMENTS in sharing and any(
-            each and each.wrong and [*iter_refs(step.arguments)]
-            for each, step in zip(self.own, self.steps, strict=True)
-        )
-        together = before | {READING} if misread else before if miscalled else set[str]()
-        if len(together) > 1:
-            return tuple(ordered_parts(together)), NOT_CALLED if self.ask else NOT_ASKED
-        together = {ARGUMENTS, PLANNING, FAULT, *self._not_run} & sharing
-        if self._not_run and len(together) > 1:
-            return tuple(ordered_parts(together)), NOT_RUN
-        unknown = tuple(part for part in sharing if "+" in part)
-        return unknown[:1], NO_TRUTH if unknown else ""
 
     async def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
         """Return the score of a coalition over the slots that lost points."""
@@ -249,14 +213,14 @@ class SampleGame:
         fault = self._faults.get(at)
         if fault and own and FAULT not in parts:
             seen = own.step.observation
-            return Outcome(own.values, right and self._gives_truth(at, seen), None, seen, call)
+            return Outcome(own.values, right and self._gives_truth(at, seen), None, seen)
         if right and part in parts:
-            with suppress(JointError):  # a tool that gives the truth is not replaced
+            with suppress(InseparableError):  # a tool that gives the truth is not replaced
                 if (unreplaced := (await self.chain(parts - {part}))[at]).true:
                     return unreplaced
-            return self._true_outcome(at, call)
+            return self._true_outcome(at)
         if right and unknown:
-            raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
+            raise InseparableError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
             observation = own.step.observation
             if fault and own.step.call:
@@ -264,17 +228,17 @@ class SampleGame:
         else:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
-        return Outcome(result, right and self._gives_truth(at, observation), None, observation, call)
+        return Outcome(result, right and self._gives_truth(at, observation), None, observation)
 
-    def _true_outcome(self, at: int, call: ToolCall | None) -> Outcome:
+    def _true_outcome(self, at: int) -> Outcome:
         """Return the outcome of a step whose tool gives the truth; what the truth does not hold is as recorded."""
         own, truth = self.own[at], self._truths[at]
         recorded = own.step.observation if own else self.steps[at].observation
         base = (recorded.result if recorded else None) or {}
         if truth is None:
-            return Outcome(base, true=True, known=Parts(), observation=recorded, call=call)
+            return Outcome(base, true=True, known=Parts(), observation=recorded)
         known = Parts(truth.result or ()) - self._made_files(at)
-        return Outcome({**base, **truth.result} if truth.result is not None else None, True, known, truth, call)
+        return Outcome({**base, **truth.result} if truth.result is not None else None, True, known, truth)
 
     def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
@@ -302,7 +266,6 @@ class SampleGame:
             self._runs[key] = await self._run_call(call)
         if self._runs[key] is not None:
             return self._runs[key]
-        self._not_run.add(TOOL + call.tool)
         return own.step.observation if own else self.steps[at].observation
 
     def _made_files(self, at: int) -> Parts:
@@ -367,8 +330,6 @@ class SampleGame:
         same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
         added = PLANNING in parts and not self._missing.isdisjoint(needed)  # also a call that fails is a result
         changed = ended or reading == "form" or added or not all(same)
-        if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
-            return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):
             return actual
         if all(outcomes[i].true for i in needed):
@@ -385,34 +346,13 @@ class SampleGame:
             return actual
         return Fraction(score_slot(slot, [slot], format_answer([slot], derived)).value)  # a form of this slot alone
 
-    async def _asked(self, parts: Parts, outcomes: Sequence[Outcome]) -> str | None:
-        """Return the model's answer after the results of a coalition; None if it is not asked or wants other calls."""
-        if self.ask is None:
-            return None
-        made = [(each.call, each.observation) for each in outcomes if each.call]
-        if PLANNING not in parts:
-            place = {id(own.step): at for at, own in enumerate(self.own) if own}
-            taken = [(step, place.get(id(step))) for step in self.trajectory.calls]
-            own = [(s.call, s.observation) if at is None else (outcomes[at].call, outcomes[at].observation)
-                   for s, at in taken]  # fmt: skip
-            made = own + [(outcomes[at].call, outcomes[at].observation)
-                          for at, each in enumerate(self.own) if each is None and outcomes[at].call]  # fmt: skip
-        history = tuple(
-            Step(turn=turn, kind="call", call=call, observation=observation)
-            for turn, (call, observation) in enumerate(made)
-        )
-        key = repr(history)
-        if key not in self._answers:
-            self._answers[key] = await self.ask(history)
-        return self._answers[key]
-
     def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
         """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
         refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
         unknown = {TOOL + self.steps[step_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
         others = {TOOL + self.steps[i].tool for i in needed if not outcomes[i].true} - parts
         if unknown and others:
-            raise JointError(Parts(unknown | others))
+            raise InseparableError(Parts(unknown | others))
 
     def _figure_score(self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]) -> Fraction:
         own = [each.step for each in self.own if each]

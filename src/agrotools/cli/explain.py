@@ -12,7 +12,6 @@ from agrotools.cli.output import command_line, count_text, print_json, terminal_
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
-    from agrotools.runner.estimate import Estimate
     from agrotools.runner.prompts import StoredRequest
     from agrotools.runner.records import Key, RecordIndex
 
@@ -190,7 +189,6 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
 def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
     """Print the requests that a run would send for a sample."""
     import asyncio
-    import sys
     from tempfile import TemporaryDirectory
 
     from agrotools.core import UsageError
@@ -300,51 +298,16 @@ def _image_line(run: Path, url: str, *, kept: bool) -> str:
     return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}{place}]"
 
 
-def attribute(
-    run: Path,
-    data_root: Path | None = None,
-    tool_noise: bool = False,
-    rerun: bool = False,
-    budget: float | None = None,
-    price: str | None = None,
-    api_key_env: str | None = None,
-    yes: bool = False,
-    workers: int = 2,
-    as_json: bool = False,
-) -> None:
+def attribute(run: Path, data_root: Path | None = None, workers: int = 2, as_json: bool = False) -> None:
     """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
-    from agrotools.analysis.attribution import Rerun, attribute_run
-    from agrotools.core import UsageError
+    from agrotools.analysis.attribution import attribute_run
     from agrotools.report.parts import attribution_tables
     from agrotools.report.terminal import print_parts
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
-    given = {"--budget": budget, "--price": price, "--api-key-env": api_key_env}
-    if not rerun and (unused := [name for name, value in given.items() if value is not None]):
-        raise UsageError(f"{unused[0]} has no effect without --rerun", hint="add --rerun, or omit it")
-    attribution = attribute_run(
-        run,
-        data_root=data_root,
-        workers=workers,
-        rerun=Rerun(lambda expected: _confirm(expected, yes=yes), api_key_env, price, budget) if rerun else None,
-        noise=tool_noise,
-        progress=terminal_progress(),
-    )
+    attribution = attribute_run(run, data_root=data_root, workers=workers, progress=terminal_progress())
     if as_json:
         print_json(attribution.model_dump(mode="json"))
         return
     print_parts(attribution_tables(attribution))
     typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: {command_line('report', run)}")
-
-
-def _confirm(expected: "Estimate", *, yes: bool) -> None:
-    """Print the estimate, and ask before anything is sent to a model that is not free."""
-    from agrotools.core import UsageError
-
-    typer.echo(
-        str(expected) if expected.input_tokens else f"{expected.requests:,} answers of {expected.model}", err=True
-    )
-    if yes or not expected.input_tokens or (expected.price and expected.price.is_free):
-        return
-    if not sys.stdin.isatty() or not typer.confirm("Send these requests?", err=True):
-        raise UsageError("the model was not asked", hint="--yes sends the requests, --budget USD limits their cost")

@@ -27,7 +27,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
-from agrotools.scoring.attribution import TOOL, Attribution, JointParts, Split, ToolNoise, part_meaning
+from agrotools.scoring.attribution import TOOL, Attribution, Split, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
 
@@ -275,18 +275,9 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
-    notes = [joint_text(each) for each in attribution.joint]
-    notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
+    notes = [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
-    noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
-    return [table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
-
-
-def joint_text(joint: JointParts) -> str:
-    """Return a sentence on points that cannot be split."""
-    parts = " and ".join(part.removeprefix(TOOL).replace("+", " and ") for part in joint.parts)
-    samples = count_text(joint.n_samples, "sample")
-    return f"{joint.points:.1f} points ({samples}) cannot be split between {parts} {joint.reason}."
+    return [table, *tasks, *paragraph([*notes, *attribution.notes], "dim")]
 
 
 _one_digit = "{:.1f}".format
@@ -302,16 +293,4 @@ def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
         )
         interval = interval_text(split.intervals.get("gap"), _one_digit) or DASH
         table.add_row(name, str(split.n), _one_digit(split.gap), interval, text, is_dim=split.n < FEW)
-    return table
-
-
-def _noise_table(noise: ToolNoise) -> Table:
-    """Return the predicted score of the reference calls by the error of each tool."""
-    title = (
-        f"score of the reference calls by the error of one tool: {noise.predicted:.1f} predicted from other clusters, "
-        f"{noise.recorded:.1f} with the recorded results"
-    )
-    table = new_table(title, ["calls", "no error", "half", "as it is", "double", "a perfect one wins"])
-    for name, curve in sorted(noise.tools.items(), key=lambda item: -item[1].gain):
-        table.add_row(name, str(curve.n_calls), *map(_one_digit, curve.scores.values()), f"{curve.gain:+.1f}")
     return table

@@ -21,6 +21,8 @@ from itertools import combinations
 from math import factorial, floor
 from pathlib import Path
 
+from pydantic import ConfigDict
+
 from agrotools.core import FrozenModel, Mode, Observation, Record, ReferenceStep, Sample, Score, Slot
 from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
@@ -47,6 +49,8 @@ MEANINGS = {
 AT_LIMIT = ("max_steps", "context", "timeout")
 """Endings of a sample that went on calling; the other endings without an answer are of the form."""
 _STEP = 2**20
+_WITH_OLDER_KEYS = ConfigDict(extra="ignore")
+"""Files that older versions wrote have further keys."""
 
 
 class Split(FrozenModel):
@@ -68,61 +72,31 @@ class Split(FrozenModel):
 
 
 class SampleSplit(Split):
-    """Gap of one record, and the parts that share points because the model was not asked again."""
+    """Gap of one record."""
+
+    model_config = _WITH_OLDER_KEYS
 
     id: str
     epoch: int = 0
     task: str
-    joint: tuple[str, ...] = ()
-
-
-class JointParts(FrozenModel):
-    """Parts whose points are only known together, with their common points in the run, and the reason."""
-
-    parts: tuple[str, ...]
-    points: float
-    n_samples: int
-    reason: str
-
-
-class NoiseCurve(FrozenModel):
-    """Score of the reference calls by the error of one tool (``scores``, by scale: 0 none, 1 as measured)."""
-
-    n_calls: int
-    scores: dict[str, float]
-    gain: float
-    """Points that the tool without errors would win."""
-
-
-class ToolNoise(FrozenModel):
-    """Predicted score of the reference calls, from errors measured on other clusters."""
-
-    n: int
-    draws: int
-    predicted: float
-    recorded: float
-    """Score with the recorded results of the tools: that of ``baseline:oracle``."""
-    tools: dict[str, NoiseCurve]
 
 
 class Attribution(FrozenModel):
     """Split of the gap between a run and its ceiling: of the run, per task and per sample."""
+
+    model_config = _WITH_OLDER_KEYS
 
     format: int = 1
     scoring: str = SCORING_VERSION
     records: str = ""
     """Hash of the records that were split."""
     metric: str = FAS
-    rerun: bool = False
-    """True if the model was asked again where a replaced part changes what it sees."""
     run: Split
     tasks: dict[str, Split]
     samples: tuple[SampleSplit, ...]
-    joint: tuple[JointParts, ...] = ()
     left_out: dict[str, int] = {}
     """Number of records without a split, by reason."""
     notes: tuple[str, ...] = ()
-    tool_noise: ToolNoise | None = None
 
 
 def read_attribution(run: Path) -> tuple[Attribution | None, str]:
@@ -133,10 +107,8 @@ def read_attribution(run: Path) -> tuple[Attribution | None, str]:
     path = run / ATTRIBUTION_FILE
     if not path.is_file():
         return None, ""
-    options: list[str] = []
     try:
         attribution = Attribution.model_validate_json(path.read_bytes())
-        options = ["--rerun"] * attribution.rerun + ["--tool-noise"] * (attribution.tool_noise is not None)
         if attribution.scoring != SCORING_VERSION:
             why = f"is out of date: it is of scoring version {attribution.scoring}"
         elif attribution.records != records_hash(run):
@@ -145,7 +117,7 @@ def read_attribution(run: Path) -> tuple[Attribution | None, str]:
             return attribution, ""
     except (OSError, ValueError) as error:
         why = f"cannot be read: {str(error).splitlines()[0]}"
-    return None, f"{ATTRIBUTION_FILE} {why}; run again: {command_line('attribute', run, *options)}"
+    return None, f"{ATTRIBUTION_FILE} {why}; run again: {command_line('attribute', run)}"
 
 
 def records_hash(run: Path) -> str:
@@ -294,15 +266,12 @@ class Shares:
     task: str
     cluster: str
     shares: dict[str, Fraction]
-    joint: tuple[str, ...] = ()
-    reason: str = ""
 
 
 def attribution_of(
     results: Sequence[Shares],
     *,
     records: str = "",
-    rerun: bool = False,
     left_out: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Attribution:
@@ -310,11 +279,9 @@ def attribution_of(
     tasks = sorted({each.task for each in results})
     return Attribution(
         records=records,
-        rerun=rerun,
         run=_split(results),
         tasks={task: _split([each for each in results if each.task == task]) for task in tasks},
         samples=tuple(_sample_split(each) for each in results),
-        joint=_joint(results),
         left_out=dict(left_out or {}),
         notes=tuple(notes),
     )
@@ -329,7 +296,6 @@ def _sample_split(result: Shares) -> SampleSplit:
         score=100 - gap,
         gap=gap,
         parts={part: parts[part] for part in ordered_parts(parts) if parts[part]},
-        joint=result.joint,
     )
 
 
@@ -361,22 +327,3 @@ def _split(results: Sequence[Shares]) -> Split:
         parts=points,
         intervals=intervals,
     )
-
-
-def _joint(results: Sequence[Shares]) -> tuple[JointParts, ...]:
-    """Return the groups of parts that are known only together, the largest first."""
-    epochs = Counter(each.id for each in results)
-    groups: dict[tuple[tuple[str, ...], str], list[Shares]] = {}
-    for each in results:
-        if each.joint:
-            groups.setdefault((each.joint, each.reason), []).append(each)
-    rows: list[JointParts] = []
-    for (parts, reason), members in groups.items():
-        lost = sum(
-            100 * each.shares.get(part, Fraction(0)) / epochs[each.id] / len(epochs)
-            for each in members
-            for part in parts
-        )
-        n_samples = len({each.id for each in members})
-        rows.append(JointParts(parts=parts, reason=reason, n_samples=n_samples, points=round(float(lost), 6)))
-    return tuple(sorted(rows, key=lambda row: (-abs(row.points), row.parts)))

@@ -18,7 +18,6 @@ from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_r
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
 from agrotools.report.html.runs import Run, incomparable, run_facts, value_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, run_names, shortened
-from agrotools.report.parts import joint_text
 from agrotools.report.screen import headline
 from agrotools.report.settings import Setting
 from agrotools.report.tables import scoring_lines, warning_lines
@@ -318,7 +317,6 @@ TERMS = {
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "sees reference solutions; a yardstick, not a result",
     "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
-    "joint": "parts whose points are known only as a sum: the next action of the model is unknown",
 }
 
 
@@ -434,8 +432,7 @@ def attribution_data(attribution: Attribution | None) -> Data | None:
     if attribution is None:
         return None
     samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
-    joint = [joint_text(each) for each in attribution.joint]
-    return attribution.model_dump(mode="json", include={"run"}) | {"joint": joint, "samples": samples}
+    return attribution.model_dump(mode="json", include={"run"}) | {"samples": samples}
 
 
 def _pairs(

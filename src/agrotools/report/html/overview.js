@@ -125,13 +125,13 @@ function lostSplit() {
   const headline = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
   // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
   const partial = headline < sum - 0.05, gap = partial ? sum : headline;
-  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: Math.max(0, 100 - gap), ceiling: 100, gap, parts, partial }, joint: [], exact: false };
+  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: Math.max(0, 100 - gap), ceiling: 100, gap, parts, partial }, exact: false };
 }
 
 function lostCard() {
   const run = runs[chosenRun];
   if (run.withheld) return null;
-  const { run: split, joint, exact } = lostSplit();
+  const { run: split, exact } = lostSplit();
   const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
   if (!parts.length) return null;
   const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
@@ -147,8 +147,7 @@ function lostCard() {
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
     run.outdated && el("p.odd", {}, run.outdated),
-    !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)),
-    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "points that cannot be split"), joint.map((text) => el("p.dim", {}, text))));
+    !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)));
 }
 
 // --- tasks ----------------------------------------------------------------------------------------------
