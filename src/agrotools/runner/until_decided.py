@@ -1,5 +1,6 @@
 """Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -80,7 +81,7 @@ def run_until_decided(
         samples = {name for name, at in block_of.items() if at == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
-        if compared := _compared(sides, mode, block_of, block):
+        if compared := _compared(sides, mode, block_of, block, most_in_cluster(sides[0].plan, mode)):
             on_look(compared)
         block += 1
     if compared is None:
@@ -106,6 +107,24 @@ def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
     return block_of
 
 
+def most_in_cluster(plan: Plan, mode: Mode) -> tuple[int, float]:
+    """Return the largest number of units in a cluster, and the largest absolute difference of a cluster's mean.
+
+    A unit is a sample, in step-by-step a step. Two runs differ by at most 1 on a sample. A pair of an answerable sample
+    and its unanswerable twin has a sum of -1 (both refused, wrongly and without credit) to 2, hence a mean difference
+    of at most 3 / 2.
+    """
+    units: Counter[str] = Counter()
+    reach = 1.0
+    for at in next(part.positions for part in plan.parts if part.mode == mode):
+        sample = plan.samples[at]
+        steps = len(sample.reference.steps) if sample.reference else 0
+        units[sample.cluster or sample.id] += steps + 1 if mode == "step-by-step" else 1
+        if not sample.answerable:
+            reach = 1.5
+    return max(units.values()), reach
+
+
 def _run_missing(
     side: PreparedRun, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
 ) -> None:
@@ -121,7 +140,7 @@ def _run_missing(
 
 
 def _compared(
-    sides: Sequence[PreparedRun], mode: Mode, block_of: dict[str, int], block: int
+    sides: Sequence[PreparedRun], mode: Mode, block_of: dict[str, int], block: int, most: tuple[int, float]
 ) -> SequentialComparison | None:
     """Return the comparison after ``block``; None if there is no pair of scores."""
     tallies = [scored_run(side.folder) for side in sides]
@@ -133,8 +152,8 @@ def _compared(
         return None
     first, second = pair.first[kept], pair.second[kept]
     failed = {name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode}
-    shares = np.cumsum(np.bincount([*block_of.values()])) / len(block_of)
-    look = sequential_look(first - second, pair.clusters[kept], blocks[kept], shares)
+    largest, reach = most
+    look = sequential_look(first - second, pair.clusters[kept], blocks[kept], largest=largest, reach=reach)
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
@@ -144,7 +163,7 @@ def _compared(
         difference=look.difference,
         decided=look.decided,
         look=block + 1,
-        looks=len(shares),
+        looks=max(block_of.values()) + 1,
         planned=len(block_of),
         invalid=sum(block_of.get(name, block + 1) <= block for name in failed),
     )
