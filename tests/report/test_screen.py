@@ -131,6 +131,15 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     ] == "No records to score yet."
 
 
+def test_a_run_of_open_text_alone_names_the_judge() -> None:
+    run = end_to_end("m1", 0.5)
+    part = run.summary.modes["end-to-end"]
+    advice = part.model_copy(update={"metrics": {"ots_floor": part.metrics["fas"]}})
+    summary_ = run.summary.model_copy(update={"modes": {"end-to-end": advice}})
+    text = " ".join(line.plain for line in screen(Screen([Path("a")], [run._replace(summary=summary_)])))
+    assert "No FAS: the answers are open text, which a judge scores: agrotools score RUN --judge MODEL." in text
+
+
 def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model() -> None:
     pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
     run = of_pairs([*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1")

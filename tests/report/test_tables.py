@@ -21,6 +21,7 @@ from agrotools.report.layout import Paragraph, new_table, value_cell
 from agrotools.report.tables import tables
 from agrotools.report.text_tables import csv_text, latex, markdown, tables_page
 from agrotools.scoring import Estimate
+from agrotools.scoring.metrics import ONLY_IN_JSON
 from agrotools.scoring.statistics import Interval
 from support.plain_sample import plain_sample
 from support.runs import summarise
@@ -139,7 +140,7 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     assert [*both] == ["FAS", "CSS", "Plot", "Calls/needed"]
     assert both["Plot"].lines[0].startswith("—")
     lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
-    assert [*shown(lost)["m3"]] == ["FAS", "CSS", "OTS floor", "Plot"]
+    assert [*shown(lost)["m3"]] == ["FAS", "CSS", "Plot"]
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
     assert "no sample of no-tool has a valid end-to-end record yet" in text_below(summary(pairs, model="m1"))
 
@@ -175,10 +176,20 @@ def test_open_text_and_records_without_a_judge_are_told_below():
     graded = made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})
     assert "FAS without open text (3 samples that no judge graded)" in text_below(graded)
     assert "open text" not in text_below(made)
-    metrics = {**part.metrics, "fas_text": part.metrics["fas"]}
-    made = made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
-    assert "text below FAS" in tables_text([made])
-    assert "text below FAS" not in tables_text([made.model_copy(update={"model": "baseline:oracle"})])
+
+
+def test_scores_of_plain_rules_are_in_no_table():
+    made = full(model="m1")
+    part = made.modes["end-to-end"]
+    ruled = dict.fromkeys(ONLY_IN_JSON, part.metrics["fas"])
+
+    def with_metrics(metrics):
+        return made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
+
+    assert tables_text([with_metrics({**part.metrics, **ruled})]) == tables_text([with_metrics(part.metrics)])
+    advice = with_metrics({"ots_floor": part.metrics["fas"]})
+    assert shown(advice)["m1"]["FAS"].lines[0].startswith("—")
+    assert "the answers are open text, which a judge scores" in text_below(advice)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100])

@@ -67,6 +67,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     from agrotools.report.tables import tables
     from agrotools.report.text_tables import csv_text, latex, markdown
     from agrotools.runner.rescore import score_runs
+    from agrotools.scoring.metrics import ONLY_IN_JSON
 
     summaries = [each.summary for each in score_runs(runs, allow_invalid=allow_invalid)]
     if format_ != "csv":
@@ -75,7 +76,8 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     rows: list[tuple[object, ...]] = [("run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters")]
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         for mode, part in summary.modes.items():
-            for metric, value in part.metrics.items() if part.headline else ():
+            shown = {name: metric for name, metric in part.metrics.items() if name not in ONLY_IN_JSON}
+            for metric, value in shown.items() if part.headline else ():
                 for task, each in {"": value.overall, **value.by_task_type}.items():
                     ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
                     rows.append((name, mode, metric, task, each.value, *ends, each.n, each.n_clusters))

@@ -32,7 +32,7 @@ from agrotools.report.layout import (
     whole_points,
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
-from agrotools.report.tables import SHARD, caveat_lines, warning_lines
+from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.records import record_index
@@ -41,7 +41,7 @@ from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Sum
 from agrotools.scoring.attribution import TOOL
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, points_lost
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
-from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS, FAS_TEXT
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS, FAS_TEXT, OPEN_TEXT_FLOOR
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 from agrotools.scoring.summary import tokens_of
 from agrotools.scoring.units import by_sample
@@ -109,6 +109,8 @@ def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> tuple[
 
 def _why_no_headline(summaries: Sequence[Summary]) -> str:
     parts = [part for summary in summaries for part in summary.modes.values()]
+    if any(OPEN_TEXT_FLOOR in part.metrics for part in parts):
+        return f"No FAS: {ONLY_OPEN_TEXT}."
     if not any(part.counts.formless for part in parts):
         return "No records to score yet."
     words = [percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics]

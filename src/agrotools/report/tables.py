@@ -50,7 +50,7 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
-from agrotools.scoring.metrics import FAS, FAS_TEXT, PREDICTIONS
+from agrotools.scoring.metrics import FAS, FAS_TEXT, OPEN_TEXT_FLOOR, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
@@ -216,16 +216,11 @@ def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence
 
 
 def _shown_variants(metric: str, setting: Setting, summary: Summary) -> list[tuple[str, str]]:
-    """Return label and id of the variants in a cell; baselines have no words of their own."""
+    """Return label and id of the variants in a cell."""
     metrics, part = setting.of(summary), summary.modes.get(setting.mode)
-    if not metrics or part is None:
+    if not metrics or part is None or not part.headline:
         return []
-    has_words = not summary.model.startswith("baseline:") and bool(part.headline or part.no_form)
-    return [
-        (word, variant)
-        for word, variant in variants_of(metric)
-        if variant in metrics and (has_words if variant == FAS_TEXT else part.headline)
-    ]
+    return [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
 
 
 def metric_cell(
@@ -252,12 +247,12 @@ def metric_cell(
     if score is None:
         return notes.dash(_without_score(metric, metrics, setting, summary))
     out_of = METRICS[metric].out_of
-    shown = [] if brief else _shown_variants(metric, setting, summary)
-    variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
     if not of_mode.headline:
         ends = score.bounds
         bounds = f"{on_scale(ends.lower, out_of)}..{on_scale(ends.upper, out_of)}" if ends else ""
-        return Cell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds, *variants), "dim")
+        return Cell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds), "dim")
+    shown = [] if brief else _shown_variants(metric, setting, summary)
+    variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
     sizes = size(score.overall) if not column.heading[1] else ""
     cell = value_cell(score.overall, below=[sizes, *variants], out_of=out_of)
     return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))
@@ -272,9 +267,12 @@ def _without_score(metric: str, metrics: Mapping[str, Metric], setting: Setting,
         words = metrics.get(FAS_TEXT)
         of_words = f"; FAS text {percent(words.overall.value)}" if words else ""
         return f"the agent submits no form: its own words alone are scored{of_words}"
+    if metric == FAS and OPEN_TEXT_FLOOR in metrics:
+        return ONLY_OPEN_TEXT
     return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
 
 
+ONLY_OPEN_TEXT = "the answers are open text, which a judge scores: agrotools score RUN --judge MODEL"
 _NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 

@@ -16,8 +16,11 @@ GUESS_METRIC = "guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.answer_form`), for the same sample."""
 OPEN_TEXT = "ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
-
+OPEN_TEXT_FLOOR = "ots_floor"
 FAS_TEXT = "fas_text"
+ONLY_IN_JSON = (OPEN_TEXT_FLOOR, FAS_TEXT)
+"""Metrics of ``scores.json`` and ``--json`` that tables of runs leave out: plain rules give them, and they rank no
+models."""
 FALSE_CONFIDENCE = "false_confidence"
 FALSE_REFUSAL = "false_refusal"
 HARMFUL_ADVICE = "harmful_advice"
@@ -56,7 +59,7 @@ _ENGINE_METRICS = {
     OPEN_TEXT: MetricInfo(
         "OTS", "Open-Text Score: key facts stated, by a judge", slots=is_judged_text, on_request=True, by_judge=True
     ),
-    "ots_floor": MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
+    OPEN_TEXT_FLOOR: MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
     "plot": MetricInfo(
         "Plot", "Plot Score: the data, kind and labels of the figure drawn", slots=lambda slot: slot.type == "plot"
     ),

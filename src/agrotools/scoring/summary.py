@@ -417,7 +417,7 @@ class Comparison(FrozenModel):
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
 
-GAIN_METRICS = ("fas", "css", "ots", "ots_floor")
+GAIN_METRICS = ("fas", "css", "ots")
 """Metrics in the table of gains by tools."""
 BY_TASK_TYPE = ("fas", "arg_acc")
 """Metrics whose differences a comparison also shows by task type."""
