@@ -8,9 +8,9 @@ import agrotools as at
 
 def main(folder: Path) -> None:
     limits = {"mode": "end-to-end", "quick": True, "limit": 6}
-    random = at.evaluate("embedded", "baseline:random", out=folder / "random", **limits)
-    echo = at.evaluate("embedded", "baseline:echo", out=folder / "echo", **limits)
-    for run in (random, echo):
+    guess = at.evaluate("embedded", "baseline:guess", out=folder / "guess", **limits)
+    planner = at.evaluate("embedded", "baseline:planner", out=folder / "planner", **limits)
+    for run in (guess, planner):
         score = run.scores["fas"]
         print(f"{run.manifest.model}: FAS {100 * score.value:.1f}, {score.n} samples")
         print(run.scores)
