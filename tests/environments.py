@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers agents clients ray trl models
+python tests/environments.py extras learned servers trackers agents clients ray trl models
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -11,7 +11,7 @@ particular for the test command, which skips what needs them.
 extras     the extras docs, zh, bleu, ocr and heic, and polars
 learned    torch, transformers...: nets run, trained, exported and served (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
-viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
+trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 trl        two steps of GRPO on the environment to train agents in, with TRL (5.5 GB)
 ray        tool calls on Ray clusters of this machine, with workers, nodes, actors and the command killed (0.3 GB)
@@ -73,10 +73,10 @@ ENVIRONMENTS = {
             "tests/vision",
         ],
     ),
-    "viewers": Environment(
+    "trackers": Environment(
         python="3.12",
-        install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17", "wandb>=0.20"],
-        pytest=["tests/report/test_export_readers.py", "tests/test_inspect_tasks.py"],
+        install=["inspect-ai>=0.3.285", "mlflow-skinny>=3.17", "wandb>=0.20"],
+        pytest=["tests/report/test_trackers.py", "tests/test_inspect_tasks.py"],
     ),
     "agents": Environment(
         install=[

@@ -1,11 +1,9 @@
 """``agrotools build``, ``init`` and ``export``: make a benchmark, start one as a package, write it in other formats."""
 
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -195,25 +193,10 @@ def init(name: str) -> None:
     typer.echo(f"next: cd {folder} && pip install -e . && {command_line('eval', name)}")
 
 
-@dataclass(frozen=True)
-class EveryEvalEverOptions:
-    """Facts for Every Eval Ever that no run knows."""
-
-    PANEL: ClassVar = "Every Eval Ever (--format eee)"
-
-    model_id: str = ""
-    organization: str = "unknown"
-    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
-    deployment_type: Literal["self_deployed", "externally_managed", "unknown"] = "unknown"
-    model_availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown"
-
-
 def export(
     benchmark: str,
-    format: Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet", "scores"],
-    publication: EveryEvalEverOptions,
+    format: Literal["hf", "gta", "croissant", "predictions", "parquet", "scores"],
     out: Path | None = None,
-    images: bool = False,
 ) -> None:
     """Write a benchmark or a run in a format of other programs.
 
@@ -228,8 +211,8 @@ def export(
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()
-    if format in ("inspect", "eee", "parquet", "scores"):
-        _export_run(place, format, out.expanduser() if out else place / "export", images, publication)
+    if format in ("parquet", "scores"):
+        _export_tables(place, format, out.expanduser() if out else place / "export")
         return
     if format == "predictions":
         if not is_run or out is None:
@@ -238,7 +221,7 @@ def export(
         _export_predictions(place, out.expanduser())
         return
     if is_run:
-        hint = "--format inspect, eee, parquet, scores or predictions; agrotools report makes a page"
+        hint = "--format parquet, scores or predictions; agrotools report makes a page"
         raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
     loaded = load_benchmark(benchmark)
     in_place = out is None or out.expanduser().resolve() == loaded.root
@@ -260,27 +243,12 @@ def export(
     typer.echo(f"Terms of use: {loaded.licence}")
 
 
-def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
-    from agrotools.core import UsageError
-    from agrotools.report.exports import write_every_eval_ever, write_inspect_logs
-    from agrotools.report.transcript import write_scores, write_tables
+def _export_tables(run: Path, format_: Literal["parquet", "scores"], folder: Path) -> None:
+    from agrotools.report.exports import write_scores, write_tables
 
-    if images and format_ != "inspect":
-        raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
-    if publication != EveryEvalEverOptions() and format_ != "eee":
-        raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
-    writers: dict[str, Callable[[], list[Path]]] = {
-        "inspect": lambda: write_inspect_logs(run, folder, images=images),
-        "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
-        "parquet": lambda: write_tables(run, folder),
-        "scores": lambda: write_scores(run, folder),
-    }
-    for path in writers[format_]():
+    paths = write_tables(run, folder) if format_ == "parquet" else write_scores(run, folder)
+    for path in paths:
         typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
-    if format_ == "inspect":
-        typer.echo(f"opened by: inspect view --log-dir {folder}")
-    elif format_ == "eee":
-        typer.echo(f"checked by: cd {folder} && every_eval_ever validate 'data/*/*/*/*'")
 
 
 def _export_predictions(run: Path, folder: Path) -> None:
