@@ -17,6 +17,6 @@ def test_slot_types_are_listed_and_tools_found_at_their_targets() -> None:
         assert about == built_in.slot_types, name
     types = [kind.model_fields["type"].default for kind in ENGINE_TYPES]
     closed, in_words = ["exact", "boolean", "choice_set", "file", "tolerance"], ["keywords", "reference_texts"]
-    assert types == [*closed, "open_text", "plot", *in_words, "abstain", "unanswered"]
+    assert types == [*closed, "open_text", "plot", *in_words, "abstain"]
     tools = {name: get_tool(name) for name in tool_names()}
     assert [name for name, tool in tools.items() if load(tool.target) is not tool] == []

@@ -146,7 +146,6 @@ SLOTS: dict[str, dict[str, Any]] = {
         "reason": "no_scale",
         "asks": [{"type": "boolean", "name": "wet", "label": "is it wet", "value": True}],
     },
-    "unanswered": {},
 }
 
 

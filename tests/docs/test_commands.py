@@ -42,7 +42,7 @@ NOT_RUN = {
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
     r"agrotools grade": "serves until it is stopped, or needs grades: tests/build/test_grading_browser.py",
     r"agrotools view": "serves until it is stopped: tests/cli/test_view_command.py",
-    r"agrotools serve|runs/claude|my-questions": "serves until it is stopped, or needs what it recorded: tests/serve",
+    r"agrotools serve": "serves until it is stopped: tests/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""

@@ -330,10 +330,9 @@ def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown
     assert (pair["p"], pair["difference"][0]) == (expected.p_adjusted, 0.5)
 
 
-def test_a_record_without_a_right_answer_is_neither_right_nor_wrong(tmp_path: Path):
-    sample = made_sample(
-        answer=({"type": "unanswered", "name": "answer", "label": "the answer"},), answer_type="open_text"
-    )
+def test_a_record_without_a_score_is_neither_right_nor_wrong(tmp_path: Path):
+    slot = {"type": "open_text", "name": "answer", "label": "the answer", "facts": [{"phrases": ["eight rows"]}]}
+    sample = made_sample(answer=(slot,), answer_type="open_text")
     (row,) = page_of(write_run(tmp_path / "run", [end_to_end(sample, call("2*4"), answer="rows: 8")])).records
     assert row["value"] is None
     assert row["invalid"] == 0

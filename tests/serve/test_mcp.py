@@ -31,15 +31,8 @@ from typer.testing import CliRunner
 from agrotools.agents import mcp_server
 from agrotools.agents.images import PICTURE_BYTES
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.review.app import render
-from agrotools.build.review.material import open_material
-from agrotools.build.review.presenting import Pictures, present
-from agrotools.build.sources import build_sources
 from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, UsageError
-from agrotools.runner.records import RecordIndex
+from agrotools.core import UsageError
 from agrotools.serve import mcp as serving
 from agrotools.serve.mcp import TOKEN_VARIABLE, FolderTools, ServerOptions, access_token, encoded_schema, open_workspace
 from agrotools.tools import AGROTOOLS, get_tool
@@ -176,9 +169,8 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path: Path, number: signal.Signals):
-    run = tmp_path / "run"
-    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--record", str(run)]
+def test_a_signal_ends_the_server(workspace: Path, number: signal.Signals):
+    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace)]
     lines = [*hello("2024-11-05"), message("tools/call", 2, CALL)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -187,7 +179,6 @@ def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path
         assert json.loads(server.stdout.readline())["id"] == 2
         server.send_signal(number)
         assert server.wait(30) == 0
-    assert RecordIndex(run).n_finished == 1
 
 
 def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: Path):
@@ -310,7 +301,6 @@ def test_errors_have_kind_message_and_hint(workspace: Path):
         async with client_of(options(workspace)) as client:
             error = error_of(await client.call_tool("calculat", {}))
             assert (error["kind"], error["hint"]) == ("unknown_tool", "did you mean calculate?")
-            assert error_of(await client.call_tool("begin_task", {"question": "?"}))["kind"] == "unknown_tool"
             error = error_of(await client.call_tool("describe_region", {"image": "photos/fiel.png"}))
             assert (error["kind"], error["hint"]) == ("file_not_found", "did you mean photos/field.png?")
             error = error_of(await client.call_tool("calculate", {"expression": 5, "more": 1}))
@@ -404,52 +394,6 @@ def test_output_schemas_describe_the_encoded_results(workspace: Path):
     run(work())
     for name in AGROTOOLS:
         assert "sha256" not in json.dumps(encoded_schema(name))
-
-
-def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_path: Path):
-    folder = tmp_path / "recorded"
-    image = {"image": "photos/field.png"}
-
-    async def work() -> None:
-        async with client_of(options(workspace, record=folder)) as client:
-            await client.call_tool("calculate", {"expression": "1 + 1"})
-            await client.call_tool("begin_task", {"question": "How much of the field is green?"})
-            await client.call_tool("describe_region", {"image": "/etc/passwd"})
-            await client.call_tool("describe_region", image)
-            await client.call_tool("end_task", {"answer": "About 11 percent."})
-            assert error_of(await client.call_tool("end_task", {"answer": "?"}))["kind"] == "invalid_argument"
-            async with client_of(options(workspace, record=folder)) as other:  # the folder is in use
-                await other.call_tool("calculate", {"expression": "1 + 1"})
-            await client.call_tool("begin_task", {"question": "No call, no record, but a number."})
-        async with client_of(options(workspace, record=folder)) as client:
-            await client.call_tool("begin_task", {"question": "No call again."})
-            await client.call_tool("calculate", {"expression": "2 + 1"})
-        async with client_of(options(workspace, record=folder)) as client:
-            await client.call_tool("calculate", {"expression": "3 + 1"})
-
-    run(work())
-    records = {record.sample.id: record for record in RecordIndex(folder)}
-    assert len(list(RecordIndex(tmp_path / "recorded-2").each_key())) == 1
-    queries = ["(not stated)", "How much of the field is green?", "No call again.", "(not stated)"]
-    assert [record.sample.query for record in records.values()] == queries
-    stated = records["session-0002"]
-    assert stated.trajectory.answer == "About 11 percent."
-    assert [bool(step.observation and step.observation.ok) for step in stated.trajectory.calls] == [False, True]
-    assert stated.sample.files[0].name == "photos-field.png"
-    for command, *more in (("explain", "session-0002"), ("review", "--summary"), ("report",)):
-        result = CliRunner().invoke(app, [command, str(folder), *more], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-    assert "with 2 images" in result.output
-    material = open_material(str(folder))
-    assert "(not known)" in render(
-        "sample.html.j2", shown=present(material, Pictures(material), stated.sample, stated.sample.id)
-    )
-    build_sources([f"sessions={folder}"], tmp_path / "bench")
-    assert validate_folder(tmp_path / "bench") == []
-    (sample,) = load_folder(tmp_path / "bench").samples
-    assert [step.arguments for step in sample.reference.steps] == [{"image": "photos-field.png"}]
-    with pytest.raises(BenchmarkError, match="none of 1 session"):
-        build_sources([f"sessions={tmp_path / 'recorded-2'}"], tmp_path / "bench2")
 
 
 def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPatch):

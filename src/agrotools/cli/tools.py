@@ -207,7 +207,6 @@ def serve(
     backend: list[str] | None = None,
     http: bool = False,
     port: int | None = None,
-    record: Path | None = None,
     output_schemas: bool = False,
     timeout: float = 60.0,
     tool_workers: int = 2,
@@ -242,7 +241,7 @@ def serve(
     if config is not None:
         if http:
             raise UsageError("--config is for a server that the client starts", hint="omit --http")
-        options = [("--workspace", folder), ("--tools", tools), ("--record", record and record.absolute())]
+        options = [("--workspace", folder), ("--tools", tools)]
         options += [("--backend", each) for each in backend or []]
         options += [("--timeout", timeout)] * (timeout != ServerOptions.timeout_s)
         options += [("--tool-workers", tool_workers)] * (tool_workers != ServerOptions.workers)
@@ -252,7 +251,7 @@ def serve(
         typer.echo(f"# {place}", err=True)
         typer.echo(content)
         return
-    chosen = ServerOptions(folder, names, tool_backends(backend or []), record, output_schemas, tool_workers, timeout)
+    chosen = ServerOptions(folder, names, tool_backends(backend or []), output_schemas, tool_workers, timeout)
     if not http:
         if sys.stdin.isatty():
             typer.echo(

@@ -288,19 +288,6 @@ class AbstainSlot(Slot):
         return f"cannot be determined ({self.reason})"
 
 
-class UnansweredSlot(Slot):
-    """An answer without ground truth, as in recorded sessions. It has no score."""
-
-    judged: ClassVar[bool] = True
-    scored_apart: ClassVar[bool] = True
-    free_text: ClassVar[bool] = True
-    type: Literal["unanswered"] = "unanswered"
-
-    @property
-    def expected_text(self) -> str:
-        return "(not known)"
-
-
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -312,7 +299,6 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     KeywordsSlot,
     ReferenceTextsSlot,
     AbstainSlot,
-    UnansweredSlot,
 )
 """Slot types that any benchmark may use."""
 

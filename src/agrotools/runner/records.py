@@ -227,8 +227,7 @@ class RecordIndex:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError):
             manifest = parse_manifest(run / MANIFEST_FILE)
-            if not manifest.sample_ids:  # a recorded session, which is written after every call
-                self._db.execute("UPDATE records SET n_finished = 1 WHERE n_finished > 1")
+            if not manifest.sample_ids:
                 return
             self._db.executemany("INSERT OR IGNORE INTO planned VALUES (?)", zip(manifest.sample_ids, strict=True))
             foreign = [*map(_key, self._rows(_FOREIGN, manifest.epochs - 1))]

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -18,20 +18,11 @@ from agrotools.agents.images import result_pictures
 from agrotools.agents.llm import error_data
 from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, http_server, is_token, tool_server
 from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
-from agrotools.core import (
-    AgrotoolsError,
-    ErrorInfo,
-    Observation,
-    RunStoreError,
-    ToolCall,
-    ToolError,
-    ToolOutcome,
-    UsageError,
-)
+from agrotools.core import AgrotoolsError, ErrorInfo, Observation, ToolCall, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.processes import on_stop_signal
 from agrotools.core.taxonomy import CONVENTIONS
-from agrotools.serve.recording import FolderWorkspace, SessionRecorder
+from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -66,25 +57,6 @@ LIST_FILES = ToolDescription(
         "properties": {"folder": {"type": "string", "description": "Only files below this subfolder.", "default": "."}},
     },
 )
-BEGIN_TASK = ToolDescription(
-    "begin_task",
-    "Call this first for every new question of the user. The tool calls after it are recorded as work on it.",
-    {
-        "type": "object",
-        "properties": {"question": {"type": "string", "description": "The question in the user's own words."}},
-        "required": ["question"],
-    },
-)
-END_TASK = ToolDescription(
-    "end_task",
-    "Call this after the last tool call on a question, with the answer that the user gets.",
-    {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
-)
-_PLAIN = {
-    "list_files": (LIST_FILES, "folder"),
-    "begin_task": (BEGIN_TASK, "question"),
-    "end_task": (END_TASK, "answer"),
-}
 INSTRUCTIONS = (
     "Tools that measure, count and recognise things in agricultural images. Files are named relative to the workspace "
     "(see list_files). Each result says in `notes` how it was obtained and in `flags` where it may be wrong; report "
@@ -92,7 +64,6 @@ INSTRUCTIONS = (
     f"{CONVENTIONS['region']}; gsd_m is the {CONVENTIONS['pixel size']}; bands are "
     f"given as {CONVENTIONS['bands']}."
 )
-RECORDED = " Calls are recorded: begin every question with begin_task, and end it with end_task."
 
 
 def open_workspace(folder: Path) -> FolderWorkspace:
@@ -131,12 +102,11 @@ def encoded_schema(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FolderTools:
-    """Tools on the files of a workspace, run by an executor, with a recorder of sessions or without one."""
+    """Tools on the files of a workspace, run by an executor."""
 
     names: Sequence[str]
     executor: ToolExecutor
     workspace: FolderWorkspace
-    recorder: SessionRecorder | None = None
 
     @property
     def service(self) -> ToolService:
@@ -145,37 +115,24 @@ class FolderTools:
 
     def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
         tools = [ToolDescription(**spec.offered(open_maps=True)) for spec in tool_specs(self.names)]
-        return [*tools, LIST_FILES, *([BEGIN_TASK, END_TASK] if self.recorder else [])]
+        return [*tools, LIST_FILES]
 
-    async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, report: ReportProgress) -> ToolReply:
+    async def _call(self, tool: str, arguments: dict[str, Any], _headers: Headers, report: ReportProgress) -> ToolReply:
         try:
-            if tool in _PLAIN and (self.recorder or tool == LIST_FILES.name):
-                return ToolReply({"result": await self._run_plain(tool, arguments, headers)})
-            workspace, call = replace(self.workspace, opened={}), ToolCall(tool=tool, arguments=arguments)
-            try:
-                outcome = await _reporting(self.executor.run(call, workspace, self.names), tool, report)
-            except ToolError as error:
-                outcome = ToolOutcome(Observation(error=error.info))
-            try:
-                if self.recorder is not None:
-                    await self.recorder.add_call(_session(headers), call, outcome, workspace)
-            except (RunStoreError, OSError) as error:  # such as a full disk: the user still gets the result
-                sys.stderr.write(f"the call of {tool} is not recorded: {error}\n")
+            if tool == LIST_FILES.name:
+                return ToolReply({"result": await self._list_files(arguments)})
+            call = ToolCall(tool=tool, arguments=arguments)
+            outcome = await _reporting(self.executor.run(call, self.workspace, self.names), tool, report)
             return await asyncio.to_thread(self._reply, tool, outcome.observation)
         except AgrotoolsError as error:
             return ToolReply({"error": _error(error)})
 
-    async def _run_plain(self, tool: str, arguments: dict[str, Any], headers: Headers) -> dict[str, Any]:
-        description, argument = _PLAIN[tool]
-        text = arguments.get(argument, "." if tool == LIST_FILES.name else None)
-        if not isinstance(text, str) or not text.strip() or arguments.keys() - {argument}:
-            raise ToolError("invalid_argument", f"{tool} takes a text {argument!r} alone", argument=argument)
-        if description is LIST_FILES:
-            names = await asyncio.to_thread(self.workspace.names, text, limit=_LISTED_FILES + 1)
-            return {"files": names[:_LISTED_FILES], "complete": len(names) <= _LISTED_FILES}
-        assert self.recorder is not None
-        note = self.recorder.begin if description is BEGIN_TASK else self.recorder.end
-        return {"recorded_as": note(_session(headers), text)}
+    async def _list_files(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        folder = arguments.get("folder", ".")
+        if not isinstance(folder, str) or not folder.strip() or arguments.keys() - {"folder"}:
+            raise ToolError("invalid_argument", "list_files takes a text 'folder' alone", argument="folder")
+        names = await asyncio.to_thread(self.workspace.names, folder, limit=_LISTED_FILES + 1)
+        return {"files": names[:_LISTED_FILES], "complete": len(names) <= _LISTED_FILES}
 
     def _reply(self, tool: str, observation: Observation) -> ToolReply:
         if observation.error is not None:
@@ -216,11 +173,6 @@ async def _reporting(work: Coroutine[Any, Any, _Value], tool: str, report: Repor
         running.cancel()
 
 
-def _session(headers: Headers) -> str:
-    """Return the id of the client's session; empty over standard input and for protocols without sessions."""
-    return headers.get("mcp-session-id", "")
-
-
 def _shown(error: ErrorInfo) -> dict[str, Any]:
     hint = {"hint": "list_files names the files"} if error.kind in _ABOUT_NAMES else {}
     return {**hint, **error_data(error)}
@@ -245,7 +197,6 @@ class ServerOptions:
     workspace: Path = Path()
     tools: Sequence[str] = AGROTOOLS
     backends: Mapping[str, str] = field(default_factory=dict[str, str])
-    record: Path | None = None
     output_schemas: bool = False
     workers: int = 2
     timeout_s: float = 60.0
@@ -311,17 +262,9 @@ async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
     names, workspace = check_tools(options.tools), open_workspace(options.workspace)
     cache = ResultCache(cache_dir("tool-results"))
     async with ToolExecutor(options.workers, options.timeout_s, cache=cache, backends=options.backends) as executor:
-        recorder = SessionRecorder(options.record, names) if options.record else None
-        try:
-            if recorder is not None:
-                sys.stderr.write(f"recording to {recorder.folder}\n")
-            tools = FolderTools(names, executor, workspace, recorder)
-            schemas = {name: encoded_schema(name) for name in names} if options.output_schemas else None
-            instructions = INSTRUCTIONS + RECORDED * (recorder is not None)
-            yield tool_server(tools.service, instructions=instructions, output_schemas=schemas)
-        finally:
-            if recorder is not None:
-                recorder.close()
+        tools = FolderTools(names, executor, workspace)
+        schemas = {name: encoded_schema(name) for name in names} if options.output_schemas else None
+        yield tool_server(tools.service, instructions=INSTRUCTIONS, output_schemas=schemas)
 
 
 def client_configuration(client: Client, arguments: Sequence[str]) -> tuple[str, str]:

@@ -162,7 +162,7 @@ def test_data_sets_are_found_by_the_names_of_their_folders(tmp_path: Path) -> No
         folders_in(tmp_path / "all" / "deepweeds")
 
 
-@pytest.mark.parametrize("sources", [["deepweeds=a", "sessions=b"], ["deepweeds=a", "deepweeds=b"]])
+@pytest.mark.parametrize("sources", [["deepweeds=a", "gta=b"], ["deepweeds=a", "deepweeds=b"]])
 def test_sources_that_cannot_be_joined_are_refused(tmp_path: Path, sources: list[str]) -> None:
     with pytest.raises(UsageError, match=r"joined|twice"):
         build_sources(sources, tmp_path / "out")

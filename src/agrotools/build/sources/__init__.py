@@ -12,14 +12,11 @@ from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import BenchmarkHeader
 
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
-    "source",
-    "agrotools.sources",
-    {"gta": "agrotools.build.export.gta_in:build_gta", "sessions": "agrotools.build.sources.sessions:build_sessions"},
+    "source", "agrotools.sources", {"gta": "agrotools.build.export.gta_in:build_gta"}
 )
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 
-``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map. ``sessions`` reads a run folder of
-``agrotools serve --record``.
+``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map.
 """
 
 _PUBLIC = ", ".join(sorted(DATASETS))
