@@ -9,7 +9,7 @@ particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
 extras     the extras docs, zh, bleu, ocr and heic, and polars
-learned    torch, transformers...: nets run, trained, exported and served (about 7 GB)
+learned    torch, transformers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
@@ -61,13 +61,11 @@ ENVIRONMENTS = {
         install=[
             ".[learned,embed,bertscore]",
             "sentence-transformers",
-            "transformers[serving]>=5.5",
             "--group",
             "train-nets",
         ],
         pytest=[
             "tests/knowledge",
-            "tests/runner/test_transformers_server.py",
             "tests/scoring/test_embedders.py",
             "tests/training",
             "tests/vision",

@@ -24,9 +24,9 @@ GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
     r"eval my_orchard$": "tests/plugins/test_new_benchmark.py runs what agrotools init writes",
-    r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
+    r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|\S+:(gpt|gemini|[qQ]wen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
-    r"--serve |local:": "needs the server of a model: tests/runner/test_local_servers.py",
+    r"--serve |local:": "needs the server of a model: tests/runner/test_local_server.py",
     r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/cli/test_packs.py",

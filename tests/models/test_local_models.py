@@ -10,7 +10,7 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.core import UsageError
 from agrotools.models import local_models
 from agrotools.models.local_models import LocalModel, fetch, local_model, model_file
-from agrotools.models.local_server import LocalServers
+from agrotools.models.local_server import LocalServer
 from agrotools.runner.config import EvalConfig, resolve_settings
 from support.text_benchmark import write_text_benchmark
 
@@ -58,16 +58,14 @@ def test_a_file_with_another_hash_is_not_kept(packaged: LocalModel) -> None:
 def test_a_local_model_is_served_without_further_options(
     packaged: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LocalServers, "_executable", lambda _: ["llama-server"])
+    monkeypatch.setattr(LocalServer, "_find_program", lambda _: ["llama-server"])
     config = EvalConfig(model="local:tiny")
     assert config.settings.max_output_tokens == 512
     assert not resolve_settings(config, load_benchmark(write_text_benchmark(tmp_path / "farm", 2))).images
-    servers = config.endpoint.servers
-    assert servers is not None
-    assert servers.command(8080)[1:3] == ["-m", str(model_file(packaged))]
-    assert (servers.model_hash, servers.request_name) == (packaged.sha256, str(model_file(packaged)))
+    server = config.endpoint.server
+    assert server is not None
+    assert server.command(8080)[1:3] == ["-m", str(model_file(packaged))]
+    assert (server.model_hash, server.request_name) == (packaged.sha256, str(model_file(packaged)))
     with pytest.raises(UsageError, match="no model local:huge") as caught:
         local_model("local:huge")
     assert "local:smollm2" in (caught.value.hint or "")
-    with pytest.raises(UsageError, match="local:tiny is a GGUF file"):
-        EvalConfig.model_validate({"model": "local:tiny", "serve": "vllm"}).endpoint  # noqa: B018

@@ -1,7 +1,6 @@
 """A program that answers ``value: N`` to "... plot N?".
 
-It has the command line of ``llama-server``, or, after ``--program vllm`` or ``--program transformers``, of these. As
-them, it refuses another model's name; as transformers, it has no ``/health``.
+It has the command line of ``llama-server``.
 ``--slow S`` starts after S seconds; ``--die TEXT`` prints TEXT and fails; ``--die-after N`` fails at request N unless a
 file ``spare`` is in the folder; ``--tokens N`` is counted for each prompt; ``--stubborn`` ignores SIGTERM; ``--fork``
 starts a process of its own session.
@@ -18,9 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--program", default="llama")
-parser.add_argument("words", nargs="*")
-parser.add_argument("-m")
+parser.add_argument("-m", required=True)
 parser.add_argument("--host", required=True)
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--slow", type=float, default=0)
@@ -33,9 +30,6 @@ parser.add_argument("--stubborn", action="store_true")
 parser.add_argument("--fork", action="store_true")
 parser.add_argument("--version", action="version", version="version: 1234 (fake)")
 options = parser.parse_args()
-is_llama = options.program == "llama"
-if not (options.m and not options.words if is_llama else options.words[:1] == ["serve"] and len(options.words) == 2):
-    parser.error(f"wrong words for {options.program}")
 answered = 0
 
 
@@ -44,15 +38,12 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        found = self.path == ("/v1/models" if options.program == "transformers" else "/health")
+        found = self.path == "/health"
         self._send({"status": "ok"} if found else {}, 200 if found else 404)
 
     def do_POST(self) -> None:
         global answered
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if options.words and body["model"] != options.words[1]:
-            self._send({"error": {"message": f"the model {body['model']} does not exist"}}, 404)
-            return
         text = json.dumps(body["messages"])
         time.sleep(options.latency)
         if "plot " in text:

@@ -34,11 +34,12 @@ def make_model(endpoint: Endpoint) -> Model:
     Raises:
         UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
-    spec, servers, base_url = endpoint.model, endpoint.servers, endpoint.base_url
-    if servers is not None:
+    spec, server, base_url = endpoint.model, endpoint.server, endpoint.base_url
+    if server is not None:
         from agrotools.models.local_server import LOCAL_URL
 
-        provider, name, base_url = Provider(LOCAL_URL), servers.request_name, LOCAL_URL
+        base_url = server.url or LOCAL_URL
+        provider, name = Provider(base_url), server.request_name
     else:
         check_model_name(spec)
         if not spec.strip():
@@ -49,13 +50,7 @@ def make_model(endpoint: Endpoint) -> Model:
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
     return OpenAICompatibleModel(
-        name,
-        base_url=base_url,
-        api_key_env=endpoint.api_key_env,
-        wire=endpoint.wire,
-        provider=provider,
-        spelled=spec,
-        bases=servers.urls if servers else (),
+        name, base_url=base_url, api_key_env=endpoint.api_key_env, wire=endpoint.wire, provider=provider, spelled=spec
     )
 
 

@@ -21,7 +21,7 @@ from agrotools.models.base import DEFAULT_WIRE, Completion, Message, Model, Mode
 from agrotools.models.prices import Price, price_of
 
 if TYPE_CHECKING:
-    from agrotools.models.local_server import LocalServers
+    from agrotools.models.local_server import LocalServer
 
 _NEWER_LIMIT: Mapping[str, str | None] = {"max_tokens": "max_completion_tokens"}
 
@@ -46,8 +46,8 @@ class Endpoint:
     """``IN/OUT`` in USD per million tokens, if the price table lacks the model or is out of date."""
     budget_usd: float | None = None
     """Maximum spending on this model in USD; requires a known price."""
-    servers: "LocalServers | None" = None
-    """Servers that agrotools runs for this model; ``base_url`` is None then."""
+    server: "LocalServer | None" = None
+    """Server that agrotools runs for this model; ``base_url`` is None then."""
 
     @property
     def impatient(self) -> "Endpoint":

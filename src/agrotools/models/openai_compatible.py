@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
@@ -67,7 +68,6 @@ class OpenAICompatibleModel:
         base_url: address including ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
         spelled: name of the model in reports; default ``name``, that at the endpoint.
-        bases: addresses of servers that take the requests in turn, if they are known only once the servers run.
 
     Raises:
         UsageError: the address is not an HTTP URL or contains a secret, or a required key is missing.
@@ -82,17 +82,15 @@ class OpenAICompatibleModel:
         wire: WireSettings = DEFAULT_WIRE,
         provider: Provider | None = None,
         spelled: str | None = None,
-        bases: Sequence[str] = (),
     ) -> None:
         self.name = spelled or name
         self._endpoint = address_of(name, provider, base_url, api_key_env)
-        self._bases = bases
         self._wire = wire
         self._api = api_at(self.base_url)
         self._asked = name
         self._encoder = self._api.encoder(name, self._endpoint.spelling)
         self._adaptations = Adaptations(self._encoder)
-        self._transport = Transport(self._api.url, self._endpoint.headers, wire, bases)
+        self._transport = Transport(self._api.url, self._endpoint.headers, wire)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
@@ -107,13 +105,19 @@ class OpenAICompatibleModel:
 
     @property
     def base_url(self) -> str:
-        """Address of the endpoint; of the first of several servers."""
-        return self._bases[0] if self._bases else self._endpoint.base_url
+        """Address of the endpoint."""
+        return self._endpoint.base_url
+
+    def set_base_url(self, base_url: str) -> None:
+        """Replace the address before the first request: that of a server of ``--serve`` is known once it runs."""
+        self._endpoint = replace(self._endpoint, base_url=base_url)
+        self._api = api_at(base_url)
+        self._transport = Transport(self._api.url, self._endpoint.headers, self._wire)
 
     def set_timeout(self, timeout_s: float) -> None:
         """Replace the time-out before the first request."""
         self._wire = self._wire.model_copy(update={"timeout_s": timeout_s})
-        self._transport = Transport(self._api.url, self._endpoint.headers, self._wire, self._bases)
+        self._transport = Transport(self._api.url, self._endpoint.headers, self._wire)
         self.limit = AdaptiveLimit.of(self._wire.concurrency, timeout_s)
 
     def __repr__(self) -> str:

@@ -2,12 +2,11 @@
 
 import asyncio
 import io
-import itertools
 import os
 import random
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,19 +137,16 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Transport:
-    """HTTP client that posts to one address over one pooled session; UsageError for a proxy that is not an HTTP proxy.
+    """HTTP client that posts to one address over one pooled session.
 
-    ``bases``: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
-    filled in later, when the servers run.
+    UsageError: the proxy is not an HTTP proxy.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
         self._url = URL(url)
-        self._bases = bases
-        self._turns = itertools.count()
         self._headers = headers
         self._wire = wire
-        self._proxy = None if bases else proxy_for(url)
+        self._proxy = proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -185,10 +181,7 @@ class Transport:
     def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
         data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
-        url = self._url
-        if self._bases:
-            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
-        return self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy)
+        return self._connected().post(self._url, data=data, allow_redirects=False, proxy=self._proxy)
 
     async def _read(self, content: "aiohttp.StreamReader") -> bytes:
         pieces: list[bytes] = []

@@ -47,7 +47,7 @@ from agrotools.tools import tool_specs, tool_versions
 from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
-    from agrotools.models.local_server import LocalServers
+    from agrotools.models.local_server import LocalServer
     from agrotools.runner.degradation import DegradedBenchmark
 
 
@@ -62,7 +62,7 @@ class PreparedRun(NamedTuple):
     plan: Plan
     manifest: Manifest
     folder: Path
-    servers: "LocalServers | None" = None
+    server: "LocalServer | None" = None
     """Servers that run during the evaluation."""
 
 
@@ -140,13 +140,13 @@ def prepare_run(
     plan = work_items(
         benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
     )
-    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.servers)
+    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.server)
     if config.shard:
         from agrotools.runner.shards import shard_run
 
         plan, manifest = shard_run(plan, manifest, config.shard)
     folder = config.out or default_folder(manifest)
-    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.servers)
+    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server)
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
@@ -200,7 +200,7 @@ def describe_run(
     source: PolicySource,
     plan: Plan,
     vision_model: PricedModel | None = None,
-    servers: "LocalServers | None" = None,
+    server: "LocalServer | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
     toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
@@ -227,8 +227,8 @@ def describe_run(
         **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
         synthetic=benchmark.synthetic,
         model=source.name,
-        server=servers.identity if servers else (),
-        server_version=servers.version if servers else "",
+        server=server.identity if server else (),
+        server_version=server.version if server else "",
         settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else agent_settings,
         seed=config.seed or 0,
         toolset=toolset,

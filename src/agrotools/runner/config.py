@@ -41,7 +41,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 if TYPE_CHECKING:
-    from agrotools.models.local_server import LocalServers
+    from agrotools.models.local_server import LocalServer
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
@@ -63,14 +63,12 @@ class EvalConfig(FrozenModel):
     model: str = "baseline:planner"
     base_url: Annotated[str | None, Field(min_length=1)] = None
     api_key_env: str | None = None
-    serve: Literal["vllm", "llama", "transformers"] | None = None
+    serve: Literal["llama"] | None = None
     """Program that serves the model on this machine during the run."""
     serve_args: str = ""
     """Further arguments of that program, as in a shell."""
-    replicas: Annotated[int, Field(ge=1, le=64)] = 1
-    """Number of servers that share the requests."""
     serve_timeout: Annotated[float, Field(gt=0)] = 1800.0
-    """Seconds from the start of the servers until all of them answer."""
+    """Seconds from the start of the server until it answers."""
     mode: Mode | str = "all"
     protocol: Protocol | None = None
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
@@ -185,24 +183,24 @@ class EvalConfig(FrozenModel):
     @property
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
-        servers, wire = self._servers(), self._wire
-        if servers and (most := servers.conversations):
-            wire = wire.model_copy(update={"concurrency": min(wire.concurrency or most, most)})
-        return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, servers)
+        server, wire = self._server(), self._wire
+        if server is not None:
+            concurrency = min(wire.concurrency or server.slots, server.slots)
+            wire = wire.model_copy(update={"concurrency": concurrency})
+        return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, server)
 
-    def _servers(self) -> "LocalServers | None":
-        serve = self.serve or ("llama" if self.model.startswith(LOCAL_PREFIX) else None)
-        if serve is None:
-            if self.serve_args or self.replicas > 1:
-                raise UsageError("--serve-args and --replicas need --serve", hint="name the program: --serve vllm")
+    def _server(self) -> "LocalServer | None":
+        if self.serve is None and not self.model.startswith(LOCAL_PREFIX):
+            if self.serve_args:
+                raise UsageError("--serve-args needs --serve", hint="name the program: --serve llama")
             return None
         if not names_endpoint(self.model):
             raise UsageError(f"--serve is for models, and {self.model} is none", hint="omit it")
         if self.base_url:
             raise UsageError("--serve starts a server, and --base-url names one that runs", hint="omit one of them")
-        from agrotools.models.local_server import LocalServers
+        from agrotools.models.local_server import LocalServer
 
-        return LocalServers(serve, self.model, self.serve_args, self.replicas, self.serve_timeout)
+        return LocalServer(self.model, self.serve_args, self.serve_timeout)
 
     @property
     def agent(self) -> ExternalAgentOptions:
@@ -452,7 +450,7 @@ def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callab
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()
-            if not (each.cache or each.endpoint.servers):  # otherwise all replies may be in the cache
+            if not (each.cache or each.endpoint.server):  # otherwise all replies may be in the cache
                 asyncio.run(check_endpoint(each.endpoint, each.settings))
         show(stage, done, total)
 

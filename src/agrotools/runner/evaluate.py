@@ -26,7 +26,7 @@ from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
 
 if TYPE_CHECKING:
-    from agrotools.models.local_server import LocalServers
+    from agrotools.models.local_server import LocalServer
     from agrotools.models.probe import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
@@ -77,7 +77,7 @@ def evaluate(
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
     prepared = prepare_run(config, benchmark, model)
-    config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
+    config, settings, benchmark, source, vision_model, plan, manifest, folder, server = prepared
     plan = plan if only is None else plan.among(only)
     if model is not None and config.out is None:  # another object may have the same name
         names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
@@ -122,7 +122,7 @@ def evaluate(
         try:
             if todo:
                 run = partial(_execute, todo, prepared, accounts, vision, store, bar, stop, confirm)
-                asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
+                asyncio.run(server.run(folder, run, bar.note, stop) if server else run())
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
@@ -168,7 +168,12 @@ async def _execute(
 ) -> None:
     config, settings, benchmark = prepared.config, prepared.settings, prepared.benchmark
     source, contact = accounts.source, accounts.contact
-    pace = _pace(config, prepared.servers, source.stats)
+    pace = _pace(config, prepared.server, source.stats)
+    if prepared.server is not None:
+        from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+        if isinstance(source.model, OpenAICompatibleModel):
+            source.model.set_base_url(prepared.server.url)
     if vision is not None:
         bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
     if source.base_url and not (source.price and source.price.is_free):
@@ -236,8 +241,8 @@ def _set_timeout(prepared: PreparedRun, source: PolicySource, contact: "FirstCon
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
     config = prepared.config
-    servers = None if "timeout_s" in config.model_fields_set else prepared.servers
-    timeout_s = contact.timeout_s(servers.slots or 1) if servers else None
+    server = None if "timeout_s" in config.model_fields_set else prepared.server
+    timeout_s = contact.timeout_s(server.slots) if server else None
     if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
         source.model.set_timeout(timeout_s)
         bar.note(f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)")
@@ -277,13 +282,13 @@ async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, conta
                 contact.expect(*await agent.request_for(view, ()))
 
 
-def _pace(config: EvalConfig, servers: "LocalServers | None", stats: WireStats | None) -> Pace:
+def _pace(config: EvalConfig, server: "LocalServer | None", stats: WireStats | None) -> Pace:
     concurrency = config.concurrency
     if stats is None or not stats.limit:
         return Pace(concurrency or _SAMPLES_WITHOUT_MODEL)
-    if servers and servers.conversations:
+    if server is not None:
         # Another sample would overwrite the prompt of one that waits for its tool.
-        return Pace(servers.conversations, stats)
+        return Pace(server.slots, stats)
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 

@@ -200,7 +200,7 @@ def policy_source(
     answering = model or make_model(endpoint)
     base_url: str | None = getattr(answering, "base_url", None) or None
     price = price_at(base_url, name, endpoint)
-    model_hash = endpoint.servers.model_hash if endpoint.servers else ""
+    model_hash = endpoint.server.model_hash if endpoint.server else ""
     if model is None and not base_url:
         model_hash = sha256_of_file(Path(name.removeprefix("scripted:")))
     return PolicySource(

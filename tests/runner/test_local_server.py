@@ -1,4 +1,4 @@
-"""``agrotools eval --serve``: a program with the command line of a model server is started, watched and ended."""
+"""``agrotools eval --serve llama``: a program with the command line of llama-server is started, watched and ended."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.models.local_server import LocalServers, _devices
+from agrotools.models.local_server import LocalServer
 from agrotools.runner.config import EvalConfig
 from support.command import run_command
 from support.eval_process import AGROTOOLS, finished, wait_for
@@ -25,22 +25,20 @@ SAMPLES = 8
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a benchmark, a model file whose name has a space, and the programs first in PATH."""
+    """A folder with a benchmark, a model file whose name has a space, and the program first in PATH."""
     write_text_benchmark(tmp_path / "questions", SAMPLES, bare=True)
     (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
     (tmp_path / "bin").mkdir()
-    for name in ("llama", "vllm", "transformers"):
-        program = tmp_path / "bin" / ("llama-server" if name == "llama" else name)
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" --program {name} "$@"\n')
-        program.chmod(0o755)
+    program = tmp_path / "bin" / "llama-server"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" "$@"\n')
+    program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def words(arguments: str = "", *options: object, program: str = "llama") -> list[object]:
-    model = "my model.gguf" if program == "llama" else "Qwen/Q"
-    command = ["eval", "questions", "-m", model, "--serve", program, "--mode", "no-tool", "--out", "run"]
+def words(arguments: str = "", *options: object) -> list[object]:
+    command = ["eval", "questions", "-m", "my model.gguf", "--serve", "llama", "--mode", "no-tool", "--out", "run"]
     return [*command, *(["--serve-args", arguments] if arguments else []), *options]
 
 
@@ -52,7 +50,8 @@ def is_alive(pid: int) -> bool:
 
 
 def pids(run: Path) -> list[int]:
-    return [int(pid) for log in run.glob("server*.log") for pid in re.findall(r"^pid (\d+)", log.read_text(), re.M)]
+    log = run / "server.log"
+    return [int(pid) for pid in re.findall(r"^pid (\d+)", log.read_text(), re.M)] if log.exists() else []
 
 
 def started(arguments: str) -> "subprocess.Popen[str]":
@@ -74,10 +73,10 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
 
 @pytest.mark.parametrize(
     ("arguments", "options", "concurrency"),
-    [("-np 3", {"replicas": 2}, 6), ("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2),
-     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {"replicas": 2}, 2), ("", {"concurrency": 9}, 1)],
+    [("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2), ("-np 3", {"concurrency": 9}, 3),
+     ("-c 9", {}, 1), ("", {"concurrency": 9}, 1)],
 )  # fmt: skip
-def test_slots_and_replicas_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
+def test_slots_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
     config = EvalConfig(benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options)
     assert config.endpoint.wire.concurrency == concurrency
 
@@ -91,39 +90,11 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     assert "times out" not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
 
 
-def test_replicas_share_the_requests_in_one_run_folder(folder: Path):
-    done = run_command(*words("", "--replicas", 2, "--limit", 4))
-    assert done.returncode == 0, done.stderr
-    again = run_command(*words("", "--replicas", 1))
-    assert again.returncode == 0, again.stderr
-    assert len(finished(folder / "run")) == SAMPLES, "the number of servers is not part of the run's identity"
-    first, second = (folder / "run" / name for name in ("server.log", "server-2.log"))
-    assert first.read_text().count("answered") > SAMPLES / 2 > second.read_text().count("answered") > 0
-
-
-@pytest.mark.parametrize("program", ["vllm", "transformers"])
-def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, program: str):
-    failed = run_command(*words("--die 'CUDA out of memory'", program=program))
-    assert failed.returncode == 3
-    assert f"{program} does not start (exit code" in failed.stderr
-    assert "it ran out of memory: a smaller model" in re.sub(r"\s+", " ", failed.stderr)
-    died = run_command(*words("--die-after 3", "--concurrency", 1, program=program))
-    assert died.returncode == 3
-    assert f"{program} ended during the run (exit code 3)" in died.stderr
-    (folder / "spare").touch()
-    done = run_command(*words("--die-after 3", "--replicas", 2, program=program))
-    assert done.returncode == 0, done.stderr
-    assert len(finished(folder / "run")) == SAMPLES
-    assert json.loads((folder / "run" / "manifest.json").read_text())["server"][0] == program
-    assert all("answered" in log.read_text() for log in (folder / "run").glob("server*.log"))
-    assert len(pids(folder / "run")) == 4
-    assert not any(map(is_alive, pids(folder / "run")))
-
-
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
         ("--die 'unknown architecture: potato'", "check the name or path of the model"),
+        ("--die 'CUDA error: out of memory'", "it ran out of memory: a smaller model"),
         ("--no-such-option", "its whole output is in run/server.log"),
     ],
 )
@@ -183,60 +154,48 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
 
 
 @pytest.mark.parametrize(
-    ("model", "given", "message"),
+    ("model", "arguments", "message"),
     [
-        ("none.gguf", ("llama",), "there is no model file none.gguf"),
-        ("notes.gguf", ("llama",), "notes.gguf is not a GGUF file"),
-        ("my model.gguf", ("transformers",), "--serve llama serves it"),
-        ("my model.gguf", ("llama", "--port 80"), "agrotools sets --port itself"),
-        ("my model.gguf", ("llama", "--api-key=secret"), "what follows --api-key would be stored"),
-        ("my model.gguf", ("llama", "'open"), "No closing quotation"),
-        ("Qwen/Qwen3-VL-8B", ("vllm",), "pip install vllm"),
-        ("Qwen/Qwen3-VL-8B", ("transformers",), "pip install 'transformers[serving]"),
+        ("none.gguf", "", "there is no model file none.gguf"),
+        ("notes.gguf", "", "notes.gguf is not a GGUF file"),
+        ("my model.gguf", "--port 80", "agrotools sets --port itself"),
+        ("my model.gguf", "--api-key=secret", "what follows --api-key would be stored"),
+        ("my model.gguf", "'open", "No closing quotation"),
     ],
 )
-def test_what_cannot_be_served_is_refused_before_the_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, given: tuple[str, ...], message: str
-):
+def test_what_cannot_be_served_is_refused_before_the_run(folder: Path, model: str, arguments: str, message: str):
     (folder / "notes.gguf").write_text("just notes")
-    if "pip install" in message:
-        (folder / "bin" / given[0]).unlink()
-    monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
-    monkeypatch.setenv("PATH", str(folder / "bin"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        LocalServers(given[0], model, "".join(given[1:]))
+        LocalServer(model, arguments)
 
 
-def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """As their documentation gives them; vLLM itself is too large for the tests."""
+def test_a_program_that_is_not_installed_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "bin" / "llama-server").unlink()
+    monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
+    monkeypatch.setattr("agrotools.models.local_server.find_spec", lambda _name: None)
     monkeypatch.setenv("PATH", str(folder / "bin"))
+    with pytest.raises(UsageError, match="--serve llama: there is no program llama-server") as caught:
+        LocalServer("my model.gguf")
+    assert "agrotools[local]" in (caught.value.hint or "")
 
-    def command(name: str, model: str, arguments: str = "") -> list[str]:
-        program, *rest = LocalServers(name, model, arguments).command(8123)
+
+def test_the_command_line_of_the_program(folder: Path):
+    def command(model: str, arguments: str = "") -> list[str]:
+        program, *rest = LocalServer(model, arguments).command(8123)
         return [Path(program).name, *rest]
 
     at = ["--host", "127.0.0.1", "--port", "8123"]
-    arguments = "--max-model-len 8192"
-    assert command("vllm", "Qwen/Q", arguments) == ["vllm", "serve", "Qwen/Q", *at, "--max-model-len", "8192"]
-    assert command("transformers", "Qwen/Q") == ["transformers", "serve", "Qwen/Q", *at]
-    assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
+    assert command("org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
     file = str(folder / "my model.gguf")
-    seeing = command("llama", "my model.gguf", "--mmproj p.gguf")
+    seeing = command("my model.gguf", "--mmproj p.gguf")
     assert seeing == ["llama-server", "-m", file, "-np", "1", *at, "--mmproj", "p.gguf"]
-
-
-def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
-    assert [_devices(number, 2)["CUDA_VISIBLE_DEVICES"] for number in range(2)] == ["0,1", "2,3"]
-    assert _devices(0, 1) == {}
-    assert _devices(0, 8) == {}, "too few to share: all use all"
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
         (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
-        (("--serve", "ollama"), "should be 'vllm', 'llama' or 'transformers'"),
+        (("--serve", "ollama"), "should be 'llama'"),
         (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
     ],
 )
@@ -247,6 +206,6 @@ def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...
 
 
 def test_replaced_weights_are_another_model(folder: Path):
-    before = LocalServers("llama", "my model.gguf").model_hash
+    before = LocalServer("my model.gguf").model_hash
     (folder / "my model.gguf").write_bytes(b"GGUF-others!")
-    assert LocalServers("llama", "my model.gguf").model_hash != before
+    assert LocalServer("my model.gguf").model_hash != before
