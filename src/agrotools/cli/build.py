@@ -194,9 +194,7 @@ def init(name: str) -> None:
 
 
 def export(
-    benchmark: str,
-    format: Literal["hf", "gta", "croissant", "predictions", "parquet", "scores"],
-    out: Path | None = None,
+    benchmark: str, format: Literal["hf", "croissant", "predictions", "parquet", "scores"], out: Path | None = None
 ) -> None:
     """Write a benchmark or a run in a format of other programs.
 
@@ -204,7 +202,6 @@ def export(
     """
     from agrotools.benchmarks import load_benchmark
     from agrotools.build.export.folder import copy_benchmark, describe_benchmark
-    from agrotools.build.export.gta import export_gta
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
     from agrotools.core.base import benchmark_title
@@ -230,8 +227,6 @@ def export(
     target = loaded.root if out is None or in_place else out.expanduser()
     if format == "hf":
         export_huggingface(loaded.root, loaded.header, loaded.samples, target)
-    elif format == "gta":
-        export_gta(loaded.root, loaded.header, loaded.samples, target)
     elif in_place:
         describe_benchmark(loaded.root, loaded.header, loaded.samples)
     else:

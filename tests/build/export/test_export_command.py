@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.folder import copy_artifacts
-from agrotools.build.export.gta import export_gta
+from agrotools.build.export.huggingface import export_huggingface
 from agrotools.cli.main import app
 from agrotools.core import Artifact, BenchmarkError, Observation, ReferenceStep, ReferenceTrajectory, UsageError
 from agrotools.core.base import install_command
 from support.sums_benchmark import write_sums
 
-pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
+parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")
 
 
 @pytest.fixture
@@ -28,9 +28,8 @@ def folder(tmp_path_factory):
     return write_every_slot(tmp_path_factory.mktemp("export") / "benchmark")
 
 
-@pytest.mark.parametrize("format", ["hf", "gta"])
-def test_a_benchmark_is_written(run, folder, tmp_path, format):
-    result = run("export", folder, "--format", format, "--out", tmp_path / "out")
+def test_a_benchmark_is_written(run, folder, tmp_path):
+    result = run("export", folder, "--format", "hf", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "every-slot, version 3: 7 samples" in result.stdout
     assert "Terms of use: CC BY 4.0" in result.stdout
@@ -49,16 +48,16 @@ def test_a_folder_is_described_in_place_or_copied(run, folder, tmp_path):
 
 
 def test_runs_and_places_that_cannot_be_written_are_refused(run, folder, tmp_path):
-    for format in ("hf", "gta"):
-        assert isinstance(run("export", folder, "--format", format).exception, UsageError)
-        assert isinstance(run("export", folder, "--format", format, "--out", folder).exception, UsageError)
-        (tmp_path / "file").write_text("x")
-        assert isinstance(
-            run("export", folder, "--format", format, "--out", tmp_path / "file" / "x").exception, BenchmarkError
-        )
-    run("export", folder, "--format", "gta", "--out", tmp_path / "gta")
-    error = run("export", folder, "--format", "hf", "--out", tmp_path / "gta").exception
-    assert "export of another format" in error.message
+    assert isinstance(run("export", folder, "--format", "hf").exception, UsageError)
+    assert isinstance(run("export", folder, "--format", "hf", "--out", folder).exception, UsageError)
+    (tmp_path / "file").write_text("x")
+    assert isinstance(
+        run("export", folder, "--format", "hf", "--out", tmp_path / "file" / "x").exception, BenchmarkError
+    )
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("x")
+    error = run("export", folder, "--format", "hf", "--out", tmp_path / "mine").exception
+    assert "an agrotools export in hf format" in error.message
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "records.jsonl").write_text("")
     error = run("export", tmp_path / "run", "--format", "hf", "--out", tmp_path / "out").exception
@@ -118,6 +117,7 @@ def test_samples_with_trees_of_sub_tasks_are_checked_and_exported(tmp_path: Path
     assert "SubTask" in json.dumps(format_schema())
     benchmark = load_folder(root)
     assert set(benchmark.sample("tree").toolset) == set(TOOLS)
-    export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
-    entry = json.loads((tmp_path / "gta" / "dataset.json").read_text(encoding="utf-8"))["7"]
-    assert (entry["dialogs"][-1]["content"], entry["gt_answer"]) == ("", None)
+    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "hf")
+    (table,) = (tmp_path / "hf" / "data").iterdir()
+    row = parquet.read_table(table).to_pylist()[7]
+    assert json.loads(row["answer"])[0]["sub_tasks"][0]["id"] == "1"

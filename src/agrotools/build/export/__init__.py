@@ -1,1 +1,1 @@
-"""Export and import of benchmarks: native folder with its card, Hugging Face layout, GTA-shaped JSON, Croissant."""
+"""Export of benchmarks: native folder with its card, Hugging Face layout, Croissant. Import of GTA-shaped JSON."""

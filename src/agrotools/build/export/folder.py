@@ -15,7 +15,7 @@ import re
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -28,7 +28,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks.describing import count_samples
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import Sample
 from agrotools.core.files import artifact_path, sha256_of_file, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader, resolve_file
 from agrotools.formats.writing import replace_folder, write_samples
@@ -81,21 +81,6 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
         if source.is_file() and not source.is_symlink() and not target.exists():
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
-
-
-EXPORT_FILE = "agrotools-export.toml"
-
-
-@contextlib.contextmanager
-def replacing_export(target: Path, format: str) -> Iterator[Path]:
-    """Replace an export of this format, which a note marks; BenchmarkError if ``target`` holds anything else."""
-    note = f'format = "{format}"\n'
-    mark = target / EXPORT_FILE
-    if mark.is_file() and note not in mark.read_text(encoding="utf-8", errors="replace"):
-        raise BenchmarkError(f"{target} holds an export of another format", hint="choose another folder")
-    with replace_folder(target, EXPORT_FILE, f"an agrotools export in {format} format") as partial:
-        (partial / EXPORT_FILE).write_text(note, encoding="utf-8")
-        yield partial
 
 
 _OMISSION = re.compile(r"(^|_)(absent|dropped|left_out|unread)$")

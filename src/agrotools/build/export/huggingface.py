@@ -17,15 +17,18 @@ import orjson
 from PIL import Image
 
 from agrotools.benchmarks.describing import count_samples
-from agrotools.build.export.folder import TERMS, replacing_export, write_card
+from agrotools.build.export.folder import TERMS, write_card
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.formats.writing import replace_folder
 from agrotools.text.answer_form import answer_form
 
 if TYPE_CHECKING:
     import pyarrow
 
+EXPORT_FILE = "agrotools-export.toml"
+"""File that marks an export, which a later one may replace."""
 DATA_FOLDER, SPLIT = "data", "test"
 _USE = """
 ```python
@@ -45,7 +48,8 @@ GROUP_BYTES = 128 * 2**20
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
     """Write the benchmark to ``out``, completely or not at all; UsageError without pyarrow, else BenchmarkError."""
     arrow_and_parquet()
-    with replacing_export(out, "hf") as partial:
+    with replace_folder(out, EXPORT_FILE, "an agrotools export in hf format") as partial:
+        (partial / EXPORT_FILE).write_text('format = "hf"\n', encoding="utf-8")
         (partial / DATA_FOLDER).mkdir()
         _write_rows(partial / DATA_FOLDER / f"{SPLIT}-00000-of-00001.parquet", root, samples)
         write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
