@@ -233,8 +233,6 @@ def export(
         copy_benchmark(loaded.root, loaded.header, loaded.samples, target)
     title = benchmark_title(loaded.name, loaded.version)
     typer.echo(f"{title}: {count_text(len(loaded.samples), 'sample')} in {target}")
-    if format == "croissant":
-        _show_check(target)
     typer.echo(f"Terms of use: {loaded.licence}")
 
 
@@ -256,19 +254,3 @@ def _export_predictions(run: Path, folder: Path) -> None:
             typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
         if each.questions and each.predictions < each.questions:
             typer.echo(f"warning: a part of {each.questions} questions; predictions are {part}", err=True)
-
-
-def _show_check(folder: Path) -> None:
-    from agrotools.build.export.folder import check_croissant
-    from agrotools.core.base import install_command
-    from agrotools.formats.benchmark import CROISSANT_FILE
-
-    issues = check_croissant(folder / CROISSANT_FILE)
-    if issues is None:
-        typer.echo(f"{CROISSANT_FILE} was not checked: {install_command('croissant')}")
-        return
-    for issue in issues:
-        typer.echo(f"{CROISSANT_FILE}: {issue}", err=True)
-    typer.echo(f"{CROISSANT_FILE}: {len(issues)} issues found by mlcroissant")
-    if issues:
-        raise typer.Exit(1)

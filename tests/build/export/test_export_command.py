@@ -36,11 +36,9 @@ def test_a_benchmark_is_written(run, folder, tmp_path):
 
 
 def test_a_folder_is_described_in_place_or_copied(run, folder, tmp_path):
-    pytest.importorskip("mlcroissant", reason="mlcroissant is not installed (extra croissant)")
     (folder / "croissant.json").unlink()
     result = run("export", folder, "--format", "croissant")
     assert result.exit_code == 0, result.output
-    assert "croissant.json: 0 issues found by mlcroissant" in result.stdout
     assert (folder / "croissant.json").is_file()
     result = run("export", folder, "--format", "croissant", "--out", tmp_path / "copy")
     assert result.exit_code == 0, result.output

@@ -6,14 +6,11 @@ folder does not have: the URL of its page (by default, the card), its publicatio
 question of each task type and no answers.
 """
 
-import contextlib
 import html
-import io
 import mimetypes
 import os
 import re
 import shutil
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -214,21 +211,6 @@ def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
         "encodingFormat": known_type or "application/octet-stream",
         "sha256": sha256 or sha256_of_file(place),
     }
-
-
-def check_croissant(path: Path) -> list[str] | None:
-    """Return errors and warnings of ``mlcroissant`` on the file; None if it is not installed."""
-    try:
-        import mlcroissant
-    except ImportError:
-        return None
-    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
-        except mlcroissant.ValidationError as error:
-            return str(error).strip().splitlines()
-    return sorted({*issues.errors, *issues.warnings})
 
 
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
