@@ -21,7 +21,7 @@ BUILT_IN = {
     "agvqa": BuiltIn(f"{_ROOM}.agvqa.plugin:OWN_FILE"),
     **{
         name: BuiltIn(f"{_ROOM}.agvqa.plugin:{name.upper().replace('-', '_')}")
-        for name in ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
+        for name in ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
     },
     "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),
     "gta-2": BuiltIn(f"{_ROOM}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),

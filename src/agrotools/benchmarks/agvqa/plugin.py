@@ -100,8 +100,8 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
     return _plugin(facts)
 
 
-AGROBENCH, AGMMU, AGROMIND, AGRIBENCH, CROP, MIRAGE, MIRAGE_MMST = map(
-    _plugin_of_map, ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
+AGROBENCH, AGMMU, AGROMIND, MIRAGE, MIRAGE_MMST = map(
+    _plugin_of_map, ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
 )
 OWN_FILE = _plugin(
     {
